@@ -1,0 +1,1 @@
+"""Agreement of rollout and training logprobs, proven from the live engines."""

@@ -1,0 +1,1 @@
+"""Frozen values passed between the stages; no behaviour beyond validation."""

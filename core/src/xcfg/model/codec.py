@@ -1,0 +1,220 @@
+"""Structuring of untrusted data into model values: every fault at once, each with its path."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import math
+import types
+from collections.abc import Callable, Mapping
+from enum import Enum
+from functools import cache
+from typing import Any, TypeVar, Union, get_args, get_origin
+
+import attrs
+import cattrs
+from cattrs.errors import (
+    ClassValidationError,
+    ForbiddenExtraKeysError,
+    IterableValidationError,
+)
+from cattrs.gen import make_dict_structure_fn, override
+
+from xcfg.errors import Fault, InvalidInput
+from xcfg.model.json import Json, freeze, thaw
+
+T = TypeVar("T")
+Path = tuple[str | int, ...]
+
+
+@attrs.frozen
+class PathFault:
+    """A fault at a path of keys and indices inside a document."""
+
+    path: Path
+    message: str
+
+
+def _scalar(kind: type) -> Callable[[Any, Any], Any]:
+    def hook(value: Any, _: Any) -> Any:
+        if kind is float and isinstance(value, int) and not isinstance(value, bool):
+            return float(value)
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+            raise TypeError(f"expected {kind.__name__}, got {_shown(value)}")
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ValueError(f"a finite number is required, got {value}")
+        return value
+
+    return hook
+
+
+def _shown(value: Any) -> str:
+    return f"{type(value).__name__} {str(value)[:40]!r}"
+
+
+def _enum(value: Any, kind: type[Enum]) -> Enum:
+    names = [str(item.value) for item in kind]
+    if not isinstance(value, str) or value not in names:
+        raise ValueError(f"{value!r} is not one of {', '.join(names)}")
+    return kind(value)
+
+
+def _optional(tp: Any) -> bool:
+    return get_origin(tp) in (Union, types.UnionType) and type(None) in get_args(tp)
+
+
+def _mapping(converter: cattrs.Converter) -> Callable[[Any, Any], Any]:
+    def hook(value: Any, tp: Any) -> Any:
+        if not isinstance(value, Mapping):
+            raise TypeError(f"expected a mapping, got {_shown(value)}")
+        inner = (get_args(tp) or (str, Any))[1]
+        if inner is Any:
+            return freeze(value)
+        return converter.structure(value, dict[str, inner])  # type: ignore[valid-type]
+
+    return hook
+
+
+def _sequence(converter: cattrs.Converter) -> Callable[[Any, Any], Any]:
+    def hook(value: Any, tp: Any) -> Any:
+        if not isinstance(value, list | tuple):
+            raise TypeError(f"expected a list, got {_shown(value)}")
+        args = get_args(tp)
+        inner = args[0] if args else Any
+        if len(args) > 1 and args[1] is not Ellipsis and len(value) != len(args):
+            raise ValueError(f"expected {len(args)} values, got {len(value)}")
+        return tuple(converter.structure(list(value), list[inner]))  # type: ignore[valid-type]
+
+    return hook
+
+
+@cache
+def converter() -> cattrs.Converter:
+    """The one converter: unknown keys forbidden, scalars not coerced."""
+    made = cattrs.Converter(forbid_extra_keys=True, detailed_validation=True)
+
+    def structure_class(cls: type) -> Callable[[Any, Any], Any]:
+        fields = {
+            item.name: override(omit=False) for item in attrs.fields(cls) if not item.name.startswith("_")
+        }
+        inner = make_dict_structure_fn(cls, made, _cattrs_forbid_extra_keys=True, **fields)  # type: ignore[arg-type]
+
+        def hook(value: Any, tp: Any) -> Any:
+            if not isinstance(value, Mapping):
+                raise TypeError(f"expected a mapping, got {_shown(value)}")
+            return inner(value, tp)
+
+        return hook
+
+    made.register_structure_hook_factory(attrs.has, structure_class)
+    for kind in (str, int, float, bool):
+        made.register_structure_hook(kind, _scalar(kind))
+    made.register_structure_hook_func(lambda tp: isinstance(tp, type) and issubclass(tp, Enum), _enum)
+    made.register_structure_hook_func(lambda tp: tp is Any, lambda value, _: freeze(value))
+    made.register_structure_hook_func(lambda tp: get_origin(tp) is Mapping or _is_mapping(tp), _mapping(made))
+    made.register_structure_hook_func(lambda tp: get_origin(tp) is tuple, _sequence(made))
+
+    def optional(value: Any, tp: Any) -> Any:
+        if value is None:
+            return None
+        inner = [item for item in get_args(tp) if item is not type(None)]
+        return made.structure(value, inner[0])
+
+    made.register_structure_hook_func(_optional, optional)
+    return made
+
+
+def _is_mapping(tp: Any) -> bool:
+    origin = get_origin(tp)
+    return isinstance(origin, type) and issubclass(origin, Mapping) and origin is not dict
+
+
+def structure(data: Json, cls: type[T]) -> T:
+    """The value of type ``cls`` in ``data``. Raises :class:`StructureError` with all faults and their paths."""
+    try:
+        return converter().structure(data, cls)
+    except Exception as error:  # cattrs raises groups; anything a validator raises is a fault of the data
+        faults = tuple(_walk(error, (), cls))
+        raise StructureError(faults) from error
+
+
+class StructureError(InvalidInput):
+    """Data that does not have the shape of a model value; ``path_faults`` locate each fault."""
+
+    def __init__(self, path_faults: tuple[PathFault, ...]) -> None:
+        """Keep the paths so that a loader can add lines and columns."""
+        self.path_faults = path_faults
+        super().__init__(faults=[Fault(message=item.message, where=dotted(item.path)) for item in path_faults])
+
+
+def dotted(path: Path) -> str:
+    """``axes.rollout.dtype.0`` for a path of keys and indices."""
+    return ".".join(str(part) for part in path)
+
+
+def _walk(error: BaseException, path: Path, cls: Any) -> list[PathFault]:
+    if isinstance(error, ClassValidationError):
+        located, bare = error.group_exceptions()
+        found = [fault for item, note in located for fault in _walk(item, (*path, note.name), note.type)]
+        return found + [fault for item in bare for fault in _walk(item, path, error.cl)]
+    if isinstance(error, IterableValidationError):
+        pairs, bare = error.group_exceptions()
+        found = [fault for item, note in pairs for fault in _walk(item, (*path, note.index), note.type)]
+        return found + [fault for item in bare for fault in _walk(item, path, cls)]
+    if isinstance(error, ForbiddenExtraKeysError):
+        known = [item.name for item in attrs.fields(error.cl)]
+        return [PathFault((*path, name), unknown("field", name, known)) for name in sorted(error.extra_fields)]
+    if isinstance(error, KeyError):
+        name = str(error.args[0])
+        return [PathFault(path if path[-1:] == (name,) else (*path, name), "this field is required")]
+    return [PathFault(path, str(error) or type(error).__name__)]
+
+
+def unknown(what: str, name: str, known: list[str]) -> str:
+    """``unknown field 'vlues', did you mean 'values'?``"""
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    return f"unknown {what} {name!r}" + (f", did you mean {near[0]!r}?" if near else "")
+
+
+def unstructure(value: Any) -> Json:
+    """Plain JSON of a model value; fields with ``init=False`` are left out."""
+    if attrs.has(type(value)):
+        return {item.name: unstructure(getattr(value, item.name)) for item in attrs.fields(type(value)) if item.init}
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, Mapping):
+        return {str(key): unstructure(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [unstructure(item) for item in value]
+    return thaw(value)
+
+
+def load_json(text: str | bytes, *, where: str = "") -> Json:
+    """Strict JSON: duplicate keys, NaN and numbers beyond the float range are InvalidInput."""
+
+    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        seen: dict[str, Any] = {}
+        for key, value in items:
+            if key in seen:
+                raise InvalidInput(f"key {key!r} appears twice in one object", where=where)
+            seen[key] = value
+        return seen
+
+    def constant(name: str) -> Any:
+        raise InvalidInput(f"{name} is not JSON: a finite number is required", where=where)
+
+    def number(token: str) -> float:
+        value = float(token)
+        if not math.isfinite(value):
+            raise InvalidInput(f"{token} is beyond the range of a float", where=where)
+        return value
+
+    try:
+        return json.loads(text, object_pairs_hook=pairs, parse_constant=constant, parse_float=number)
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"not JSON: {error}", where=where) from error
+
+
+def dump_json(value: Any) -> str:
+    """Strict JSON text of a model value or plain data, keys in the order given. Raises ValueError on NaN."""
+    return json.dumps(unstructure(value), allow_nan=False, ensure_ascii=False)

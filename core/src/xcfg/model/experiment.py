@@ -1,0 +1,123 @@
+"""An experiment: what is compared, never how it is executed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+from attrs import field, frozen
+
+from xcfg.model.json import Json, freeze
+from xcfg.model.kernel import OperatorChoice
+from xcfg.model.knob import Constraint
+
+SCHEMA = "xcfg.experiment/1"
+
+
+class Mode(StrEnum):
+    """How axes expand into cases."""
+
+    ONE_AT_A_TIME = "one_at_a_time"
+    PRODUCT = "product"
+
+
+@frozen(kw_only=True)
+class Checkpoint:
+    """A Hugging Face model directory, relative to the experiment file. Remote code is off unless asked for."""
+
+    path: str
+    revision: str = ""
+    weight_version: str = ""
+    trust_remote_code: bool = False
+
+
+@frozen(kw_only=True)
+class SampleSource:
+    """Tokens sampled once by the production rollout configuration.
+
+    ``prompts`` is a JSONL file (``id`` and ``text`` or ``token_ids``), relative to the experiment file.
+    """
+
+    prompts: str
+    max_new_tokens: int = 64
+    temperature: float = 1.0
+    top_p: float = 1.0
+    top_k: int = 0
+    seed: int = 0
+    ignore_eos: bool = False
+
+
+@frozen(kw_only=True)
+class TokenSource:
+    """Exactly one of ``sample`` and ``recorded`` (a JSONL token batch: id, prompt_ids, response_ids, mask)."""
+
+    sample: SampleSource | None = None
+    recorded: str = ""
+
+
+@frozen(kw_only=True)
+class SideSpec:
+    """The scorer of one side and, where it differs from the experiment's, its checkpoint."""
+
+    scorer: str
+    checkpoint: Checkpoint | None = None
+
+
+@frozen(kw_only=True)
+class SideOverride:
+    """What an explicit case changes of a side besides knobs."""
+
+    scorer: str = ""
+    checkpoint: Checkpoint | None = None
+
+
+@frozen(kw_only=True)
+class CaseSpec:
+    """An explicit case: the baseline with ``set`` applied, and other scorers where named."""
+
+    name: str
+    set: Mapping[str, Json] = field(factory=dict, converter=freeze)
+    rollout: SideOverride = SideOverride()
+    training: SideOverride = SideOverride()
+
+
+@frozen(kw_only=True)
+class SliceSpec:
+    """A named selection of cases: explicit case names, axes, source classes; their union."""
+
+    baseline: bool = False
+    cases: tuple[str, ...] = field(default=(), converter=tuple)
+    axes: tuple[str, ...] = field(default=(), converter=tuple)
+    source_classes: tuple[str, ...] = field(default=(), converter=tuple)
+
+
+@frozen(kw_only=True)
+class OperatorSides:
+    """Backends of one operator, per side."""
+
+    rollout: OperatorChoice | None = None
+    training: OperatorChoice | None = None
+
+
+@frozen(kw_only=True)
+class Experiment:
+    """A validated experiment. ``baseline`` is the production value of each knob it names; ``axes`` the values tried.
+
+    ``clip_range`` (low, high) overrides the contract's PPO ratio interval for ``clipfrac0`` only.
+    """
+
+    schema: str = SCHEMA
+    name: str
+    checkpoint: Checkpoint
+    contract: str = "ws1"
+    rollout: SideSpec
+    training: SideSpec
+    tokens: TokenSource
+    baseline: Mapping[str, Json] = field(factory=dict, converter=freeze)
+    mode: Mode = Mode.ONE_AT_A_TIME
+    axes: Mapping[str, tuple[Json, ...]] = field(factory=dict, converter=freeze)
+    cases: tuple[CaseSpec, ...] = field(default=(), converter=tuple)
+    slices: Mapping[str, SliceSpec] = field(factory=dict, converter=freeze)
+    constraints: tuple[Constraint, ...] = field(default=(), converter=tuple)
+    operators: Mapping[str, OperatorSides] = field(factory=dict, converter=freeze)
+    clip_range: tuple[float, float] | None = None

@@ -1,0 +1,28 @@
+"""JSON values: the type, deep freezing and thawing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+Json: TypeAlias = Any
+"""None, bool, int, float, str, or a list, tuple or mapping of these with string keys."""
+
+
+def freeze(value: Json) -> Json:
+    """A copy no receiver can change: mappings become read-only views, lists become tuples."""
+    if isinstance(value, Mapping):
+        return MappingProxyType({str(key): freeze(item) for key, item in value.items()})
+    if isinstance(value, list | tuple):
+        return tuple(freeze(item) for item in value)
+    return value
+
+
+def thaw(value: Json) -> Json:
+    """The plain dicts and lists that ``json.dumps`` accepts."""
+    if isinstance(value, Mapping):
+        return {key: thaw(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [thaw(item) for item in value]
+    return value

@@ -1,0 +1,40 @@
+"""A plan: the expanded experiment, ready to run or to reload from disk."""
+
+from __future__ import annotations
+
+from attrs import field, frozen
+
+from xcfg.model.case import Case
+from xcfg.model.experiment import Experiment
+from xcfg.model.json import Json, freeze
+
+SCHEMA = "xcfg.plan/1"
+
+
+@frozen(kw_only=True)
+class Plan:
+    """Cases in planning order, the baseline first.
+
+    ``root`` is the folder that relative paths of the experiment start from; ``dimensions`` the ordered coordinate
+    names of the cube; ``tokens`` the declared token source with the digest of the files it names.
+    """
+
+    schema: str = SCHEMA
+    experiment: Experiment
+    root: str
+    baseline: str
+    dimensions: tuple[str, ...] = field(converter=tuple)
+    tokens: Json = field(converter=freeze)
+    cases: tuple[Case, ...] = field(converter=tuple)
+
+    @property
+    def runnable(self) -> tuple[Case, ...]:
+        """Cases that were not rejected."""
+        return tuple(case for case in self.cases if case.rejected is None)
+
+    def case(self, case_id: str) -> Case:
+        """The case of this id. Raises KeyError."""
+        for case in self.cases:
+            if case.id == case_id:
+                return case
+        raise KeyError(case_id)

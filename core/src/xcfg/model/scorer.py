@@ -1,0 +1,89 @@
+"""Descriptors of scorers, materializers and kernel backends: plain data, importing no engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+from attrs import field, frozen
+
+from xcfg.model.json import Json, freeze
+from xcfg.model.knob import Lifecycle
+
+
+class Role(StrEnum):
+    """The side a scorer plays."""
+
+    ROLLOUT = "rollout"
+    TRAINING = "training"
+
+
+class Launch(StrEnum):
+    """How the ranks of a scorer start: by itself, or under torch's elastic launcher."""
+
+    SINGLE = "single"
+    ELASTIC = "elastic"
+
+
+@frozen(kw_only=True)
+class ScorerDescriptor:
+    """A scorer a plugin brings. ``target`` is an import string ``module:Class`` loaded in the child process only.
+
+    ``requires`` are import names of the engine; ``install`` is the pip line that brings them.
+    ``world_size_knob`` names the knob that gives the number of ranks of an elastic launch.
+    ``samples`` and ``forces`` declare whether it can sample a token batch and force fixed tokens when decoding.
+    """
+
+    id: str
+    summary: str
+    target: str
+    roles: tuple[Role, ...] = field(converter=tuple)
+    launch: Launch = Launch.SINGLE
+    requires: tuple[str, ...] = field(default=(), converter=tuple)
+    install: str = ""
+    world_size_knob: str = ""
+    read_only: bool = True
+    samples: bool = False
+    forces: bool = False
+    fake: bool = False
+
+
+@frozen(kw_only=True)
+class MaterializerDescriptor:
+    """How one knob is applied to one scorer.
+
+    ``values`` lists the only values this scorer can apply (empty: the knob's whole domain) and ``reason`` says why.
+    ``inapplicable`` declares that the knob has no meaning for this scorer (padding for a ragged engine): the value
+    does not enter that side's configuration, and provenance records the sentence instead of an observation.
+    """
+
+    knob: str
+    scorer: str
+    lifecycle: Lifecycle
+    target: str = ""
+    observable: bool = True
+    values: tuple[Json, ...] = field(default=(), converter=tuple)
+    reason: str = ""
+    inapplicable: str = ""
+
+
+@frozen(kw_only=True)
+class KernelBackendDescriptor:
+    """An implementation of a kernel operator such as ``selected_logprob``."""
+
+    operator: str
+    id: str
+    summary: str
+    target: str
+    roles: tuple[Role, ...] = field(converter=tuple)
+    architectures: tuple[str, ...] = field(default=("cpu",), converter=tuple)
+    dtypes: tuple[str, ...] = field(default=(), converter=tuple)
+    layouts: tuple[str, ...] = field(default=("full-vocabulary",), converter=tuple)
+    determinism: str = "run-to-run"
+    required_metadata: tuple[str, ...] = field(default=(), converter=tuple)
+    collectives: tuple[str, ...] = field(default=(), converter=tuple)
+    lifecycle: Lifecycle = Lifecycle.REQUEST
+    fallback: str = ""
+    build_fingerprint: str = ""
+    options: Mapping[str, Json] = field(factory=dict, converter=freeze)
+    fake: bool = False

@@ -1,0 +1,34 @@
+"""The tolerance contract: data, cited by id, version and digest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from attrs import field, frozen
+
+from xcfg.model.json import freeze
+
+SCHEMA = "xcfg.tolerance/1"
+
+DTYPE_ORDER = ("float32", "float16", "bfloat16")
+"""From highest to lowest precision of the compute dtypes that may have a row."""
+
+
+@frozen(kw_only=True)
+class ContractRef:
+    """Which contract judged: enough to find the same one again."""
+
+    id: str
+    version: str
+    digest: str
+
+
+@frozen(kw_only=True)
+class ToleranceContract:
+    """Limits of the dlogp metrics by dtype name. A dtype without an entry has no threshold."""
+
+    ref: ContractRef
+    clip_interval: tuple[float, float]
+    max_abs_dlogp: Mapping[str, float] = field(converter=freeze)
+    approx_kl0: Mapping[str, float] = field(converter=freeze)
+    clipfrac0: Mapping[str, float] = field(converter=freeze)
