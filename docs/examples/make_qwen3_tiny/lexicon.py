@@ -40,8 +40,9 @@ class Author:
         if used and self.rng.random() < 0.35:
             return self.rng.choice(used)
         entries = self._sections[section]
-        rank = int(len(entries) ** self.rng.random() * 1.0 + self.rng.random() * len(entries) * 0.5) - 1
-        word = entries[min(max(rank, 0), len(entries) - 1)]
+        # A log-uniform rank is Zipf's law with exponent 1; the uniform share keeps rare words from being too rare to learn.
+        rank = int(len(entries) ** self.rng.random()) - 1 if self.rng.random() < 0.7 else self.rng.randrange(len(entries))
+        word = entries[rank]
         used.append(word)
         return word
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import os
 import tempfile
 import time
 from pathlib import Path
@@ -22,7 +21,7 @@ from evaluate import CONTEXT, encode, validation_loss
 from tokenizer import EOS, PAD, VOCABULARY, save_tokenizer, train_tokenizer
 
 CLIP_NORM = 1.0
-WARM_UP = 40
+WARM_UP = 60
 """Steps over which the learning rate rises from 0."""
 
 
@@ -54,23 +53,30 @@ def learning_rate(step: int, steps: int, peak: float) -> float:
 
 
 def fit(model: Qwen3ForCausalLM, ids: torch.Tensor, options: argparse.Namespace) -> None:
-    """Train ``model`` in float32 on windows of ``ids``, int64 ``[tokens]``: epochs in a shuffled order."""
+    """Train ``model`` in float32 on windows of ``ids``, int64 ``[tokens]``: epochs in a shuffled order.
+
+    Windows are half of ``CONTEXT`` long, which is cheaper, and whole in the last fifth of the steps, which teaches the
+    later positions; a step has the same number of tokens throughout.
+    """
     decayed = [weight for weight in model.parameters() if weight.ndim > 1]
     kept = [weight for weight in model.parameters() if weight.ndim == 1]
     groups = [{"params": decayed, "weight_decay": 0.1}, {"params": kept, "weight_decay": 0.0}]
     optimizer = torch.optim.AdamW(groups, betas=(0.9, 0.95))
     generator = torch.Generator().manual_seed(options.seed)
     starts: list[int] = []
+    length, rows = CONTEXT // 2, options.batch
     began = time.monotonic()
     model.train()
     for step in range(options.steps):
-        if len(starts) < options.batch:
+        if step == options.steps * 4 // 5:
+            starts, length, rows = [], CONTEXT, options.batch // 2
+        if len(starts) < rows:
             # A new offset each epoch, so that windows are not cut at the same places again.
-            offset = int(torch.randint(CONTEXT, (1,), generator=generator))
-            grid = torch.arange(offset, len(ids) - CONTEXT, CONTEXT)
+            offset = int(torch.randint(length, (1,), generator=generator))
+            grid = torch.arange(offset, len(ids) - length, length)
             starts += grid[torch.randperm(len(grid), generator=generator)].tolist()
-        batch = torch.stack([ids[start : start + CONTEXT + 1] for start in starts[: options.batch]])
-        del starts[: options.batch]
+        batch = torch.stack([ids[start : start + length + 1] for start in starts[:rows]])
+        del starts[:rows]
         for group in optimizer.param_groups:
             group["lr"] = learning_rate(step, options.steps, options.lr)
         logits = model(batch[:, :-1], use_cache=False).logits
@@ -79,7 +85,7 @@ def fit(model: Qwen3ForCausalLM, ids: torch.Tensor, options: argparse.Namespace)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), CLIP_NORM)
         optimizer.step()
-        if step % 25 == 0 or step + 1 == options.steps:
+        if step % 50 == 0 or step + 1 == options.steps:
             print(f"step {step} loss {loss.item():.3f} after {time.monotonic() - began:.0f} s", flush=True)
 
 
@@ -93,7 +99,7 @@ def save(model: Qwen3ForCausalLM, tokenizer: Tokenizer, out: Path) -> None:
         model.save_pretrained(scratch)
         save_tokenizer(tokenizer, Path(scratch), CONTEXT)
         for path in sorted(Path(scratch).iterdir()):
-            os.replace(path, out / path.name)
+            path.replace(out / path.name)
 
 
 def main() -> None:
@@ -101,13 +107,15 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=MODEL_FOLDER)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--bytes", type=int, default=2_300_000, help="size of the text, training and held out")
-    parser.add_argument("--steps", type=int, default=900)
-    parser.add_argument("--batch", type=int, default=8, help=f"windows of {CONTEXT} tokens a step")
-    parser.add_argument("--lr", type=float, default=4e-3, help="peak learning rate")
+    parser.add_argument("--steps", type=int, default=1400)
+    parser.add_argument("--batch", type=int, default=8, help=f"windows of {CONTEXT // 2} tokens a step")
+    parser.add_argument("--lr", type=float, default=3e-3, help="peak learning rate")
     parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     torch.use_deterministic_algorithms(True)
+    # Nothing here reads uninitialised memory; filling it costs a tenth of the time.
+    torch.utils.deterministic.fill_uninitialized_memory = False
     torch.manual_seed(options.seed)
 
     train, held = split_corpus(options.seed, options.bytes)

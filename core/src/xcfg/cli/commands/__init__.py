@@ -1,0 +1,1 @@
+"""One module a command, imported when the command is called."""

@@ -1,0 +1,51 @@
+"""A click group whose commands are named by import string and imported when called."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+import click
+
+
+class LazyGroup(click.Group):
+    """``commands_table`` maps a command's name to (``module:attribute``, one-line help)."""
+
+    def __init__(self, *args: Any, commands_table: Mapping[str, tuple[str, str]] | None = None, **kwargs: Any) -> None:
+        """Keep the table; nothing of it is imported yet."""
+        super().__init__(*args, **kwargs)
+        self._table = dict(commands_table or {})
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names in the order of the table."""
+        return [*self._table, *super().list_commands(ctx)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import and return a command; None where the name is unknown."""
+        if cmd_name not in self._table:
+            return super().get_command(ctx, cmd_name)
+        module, attribute = self._table[cmd_name][0].split(":")
+        command = getattr(import_module(module), attribute)
+        if not isinstance(command, click.Command):
+            raise TypeError(f"{module}:{attribute} is not a click command")
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does, with the nearest known name in the error."""
+        name = args[0] if args else ""
+        if args and name not in self.list_commands(ctx) and not name.startswith("-"):
+            import difflib
+
+            near = difflib.get_close_matches(name, self.list_commands(ctx), n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise click.UsageError(f"No such command {name!r}.{hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands from the table alone."""
+        rows = [(name, self._table[name][1]) for name in self._table]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)

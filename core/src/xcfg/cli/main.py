@@ -1,0 +1,68 @@
+"""Entry point ``xcfg``: global options, lazy commands, exit codes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+import click
+
+from xcfg.cli.failure import report_failure
+from xcfg.cli.lazy import LazyGroup
+from xcfg.cli.session import Session
+from xcfg.exitcodes import ExitCode
+
+COMMANDS = {
+    "init": ("xcfg.cli.commands.init:init", "Write a commented experiment that runs."),
+    "plan": ("xcfg.cli.commands.plan:plan", "Expand and validate an experiment; imports no engine."),
+    "validate": ("xcfg.cli.commands.plan:validate", "Check an experiment and print nothing but faults."),
+    "run": ("xcfg.cli.commands.run:run", "Execute an experiment, compare both sides, write the cube."),
+    "report": ("xcfg.cli.commands.report:report", "Print the report of an executed run."),
+    "show": ("xcfg.cli.commands.show:show", "Show one case with its provenance."),
+    "cube": ("xcfg.cli.commands.cube:cube", "Query or rebuild the result cube."),
+    "knobs": ("xcfg.cli.commands.registered:knobs", "List or show knobs."),
+    "scorers": ("xcfg.cli.commands.registered:scorers", "List or show scorers."),
+    "backends": ("xcfg.cli.commands.registered:backends", "List or show kernel backends."),
+    "contracts": ("xcfg.cli.commands.registered:contracts", "List or show tolerance contracts."),
+    "plugins": ("xcfg.cli.commands.plugins:plugins", "List, check or describe plugins."),
+    "doctor": ("xcfg.cli.commands.doctor:doctor", "Tell what is installed and what is missing."),
+    "schema": ("xcfg.cli.commands.schema:schema", "Print the JSON Schema of experiment files."),
+}
+
+
+@click.group(
+    cls=LazyGroup,
+    commands_table=COMMANDS,
+    context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "XCFG"},
+)
+@click.version_option(package_name="xcfg", prog_name="xcfg")
+@click.option("-v", "--verbose", is_flag=True, help="Show tracebacks of errors.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress on standard error.")
+@click.option("--color/--no-color", default=None, help="Force colour on or off (default: NO_COLOR and the terminal).")
+@click.option("-p", "plugin", multiple=True, metavar="no:NAME", help="Leave a plugin out.")
+@click.option("--no-plugins", is_flag=True, help="Use core's own plugin only.")
+@click.pass_context
+def cli(
+    ctx: click.Context, verbose: bool, quiet: bool, color: bool | None, plugin: tuple[str, ...], no_plugins: bool
+) -> None:
+    """Find the smallest set of settings under which rollout and training agree on logprobs."""
+    disabled = []
+    for item in plugin:
+        if not item.startswith("no:") or len(item) == len("no:"):
+            raise click.UsageError(f"-p {item}: only no:NAME is understood, which leaves the plugin NAME out.")
+        disabled.append(item.removeprefix("no:"))
+    ctx.obj = Session(verbose=verbose, quiet=quiet, color=color, disabled=tuple(disabled), plugins=not no_plugins)
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command line and exit with a code of ``xcfg.exitcodes``.
+
+    click exits 1 for some of its own errors and Python exits 1 for an uncaught exception, both of which would read
+    as drift; every way out is mapped here.
+    """
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        code = cli.main(args=arguments, prog_name="xcfg", standalone_mode=False)
+    except BaseException as error:
+        sys.exit(report_failure(error, arguments))
+    sys.exit(code if isinstance(code, int) else ExitCode.PASS)

@@ -1,0 +1,57 @@
+"""Output of commands: one JSON document, or text for people."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from xcfg.cli.session import Session
+from xcfg.model.json import Json
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on standard output.")
+
+
+def console(session: Session, *, stderr: bool = False) -> Console:
+    """A rich console that honours ``--color``, NO_COLOR and the terminal."""
+    from rich.console import Console
+
+    return Console(
+        stderr=stderr,
+        force_terminal=True if session.color else None,
+        no_color=True if session.color is False else None,
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+def document(command: str, status: str = "pass", **fields: Json) -> dict[str, Json]:
+    """The JSON document of a command: ``schema``, ``status`` and its fields."""
+    return {"schema": f"xcfg.{command}/1", "status": status, **fields}
+
+
+def emit(session: Session, as_json: bool, content: Mapping[str, Json], human: Callable[[Console], Any]) -> None:
+    """Print ``content`` as JSON, or let ``human`` write to the console."""
+    if as_json:
+        from xcfg.model.codec import unstructure
+
+        click.echo(json.dumps(unstructure(content), allow_nan=False, ensure_ascii=False))
+    else:
+        human(console(session))
+
+
+def table(out: Console, headings: list[str], rows: list[list[str]]) -> None:
+    """A plain table; markup in cells is shown, not interpreted."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    made = Table(*headings, box=box.SIMPLE_HEAD, pad_edge=False)
+    for row in rows:
+        made.add_row(*(Text(cell) for cell in row))
+    out.print(made, soft_wrap=False)

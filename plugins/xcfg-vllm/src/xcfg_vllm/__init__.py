@@ -1,0 +1,1 @@
+"""xcfg plugin for vLLM: importing this package imports no engine."""

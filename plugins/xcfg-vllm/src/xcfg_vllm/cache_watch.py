@@ -1,0 +1,50 @@
+"""The live scheduler's prefix cache, which is readable because the engine core runs in this process."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xcfg_vllm.faults import EngineFault
+
+
+class CacheWatch:
+    """Counts prefix-cache lookups by wrapping the live KV cache manager's `get_computed_blocks`."""
+
+    def __init__(self, llm: Any) -> None:
+        core = getattr(llm.llm_engine.engine_core, "engine_core", None)
+        if core is None:
+            raise EngineFault("the engine core is in another process: set VLLM_ENABLE_V1_MULTIPROCESSING=0")
+        self.scheduler = core.scheduler
+        self.manager = core.scheduler.kv_cache_manager
+        self._find = self.manager.get_computed_blocks
+        self.manager.get_computed_blocks = self._counted
+        self.reset()
+
+    def reset(self) -> None:
+        self.lookups = 0
+        self.skipped = 0
+        self.hits = 0
+        self.hit_tokens = 0
+
+    def _counted(self, request: Any) -> Any:
+        found = self._find(request)
+        self.lookups += 1
+        self.skipped += bool(getattr(request, "skip_reading_prefix_cache", False))
+        self.hits += found[1] > 0
+        self.hit_tokens += found[1]
+        return found
+
+    def facts(self) -> dict[str, Any]:
+        """`enabled` is the manager's own flag; `cached_blocks` how many blocks it could now serve."""
+        pool = self.manager.block_pool
+        held = getattr(pool, "cached_block_hash_to_block", ())
+        return {
+            "enabled": bool(self.manager.enable_caching),
+            "pool_enabled": bool(pool.enable_caching),
+            "cached_blocks": len(held),
+            "block_size": getattr(self.scheduler, "block_size", None),
+            "lookups": self.lookups,
+            "skipped": self.skipped,
+            "hits": self.hits,
+            "hit_tokens": self.hit_tokens,
+        }

@@ -1,0 +1,96 @@
+"""Facts read from the model as one worker holds it, not from the configuration that asked for it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from xcfg_vllm.meter import dtype_name
+
+if TYPE_CHECKING:
+    import torch
+
+
+def attention_facts(context: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Layer name to backend, implementation class and stored KV dtype, from vLLM's forward context."""
+    facts: dict[str, dict[str, Any]] = {}
+    for name, layer in context.items():
+        backend = getattr(layer, "attn_backend", None)
+        if backend is None:
+            continue
+        stored = cache_tensors(getattr(layer, "kv_cache", None))
+        implementation = getattr(layer, "impl", None)
+        facts[name] = {
+            "backend": backend.get_name(),
+            "implementation": type(implementation).__name__,
+            "kv_storage_dtypes": sorted({dtype_name(tensor.dtype) for tensor in stored}),
+            "kv_format": str(getattr(implementation, "kv_cache_dtype", "unknown")),
+        }
+    return facts
+
+
+def cache_tensors(held: Any) -> list[torch.Tensor]:
+    """The tensors inside whatever a vLLM version keeps as a layer's `kv_cache`: a tensor or nested sequences."""
+    if hasattr(held, "dtype"):
+        return [held] if held.numel() else []
+    if isinstance(held, list | tuple):
+        return [tensor for item in held for tensor in cache_tensors(item)]
+    return []
+
+
+def weight_facts(model: torch.nn.Module) -> dict[str, Any]:
+    """Parameter dtypes with tensor counts (emptied ones apart) and the quantisation method of each linear layer."""
+    kept: Counter[str] = Counter()
+    emptied: Counter[str] = Counter()
+    for _, parameter in model.named_parameters():
+        (kept if parameter.numel() else emptied)[dtype_name(parameter.dtype)] += 1
+    methods = {name: _method(module) for name, module in model.named_modules() if hasattr(module, "quant_method")}
+    return {"parameter_dtypes": dict(kept), "emptied_dtypes": dict(emptied), "quant_methods": methods}
+
+
+def _method(module: torch.nn.Module) -> str:
+    method = module.quant_method
+    kernel = getattr(method, "fp8_linear", None) or getattr(method, "kernel", None)
+    scheme = getattr(module, "scheme", None)
+    inner = getattr(scheme, "kernel", None) or kernel
+    parts = [type(part).__name__ for part in (method, scheme, inner) if part is not None]
+    return "/".join(parts)
+
+
+def compile_facts(model: torch.nn.Module, runner: Any) -> dict[str, Any]:
+    """Which modules torch.compile has really compiled by now, and the CUDA graphs captured."""
+    wrapped = {
+        name or "<root>": bool(getattr(module, "compiled", False))
+        for name, module in model.named_modules()
+        if getattr(module, "do_not_compile", True) is False
+    }
+    graphs = type(runner.model).__name__ == "CUDAGraphWrapper"
+    dispatcher = getattr(runner, "cudagraph_dispatcher", None)
+    keys = getattr(dispatcher, "cudagraph_keys", None) or {}
+    return {
+        "compile_wrapped": sorted(wrapped),
+        "compiled": sorted(name for name, done in wrapped.items() if done),
+        "cudagraph_wrapper": graphs,
+        "cudagraph_keys": sum(len(of_mode) for of_mode in keys.values()),
+    }
+
+
+def parallel_facts() -> dict[str, Any]:
+    """Rank, world size and collective backend of this worker's tensor-parallel group, and its thread count."""
+    import os
+
+    import torch
+    from vllm.distributed import get_tp_group
+
+    group = get_tp_group()
+    communicator = group.device_communicator
+    return {
+        "pid": os.getpid(),
+        "tp_rank": group.rank_in_group,
+        "tp_size": group.world_size,
+        "group_size": torch.distributed.get_world_size(group.device_group),
+        "collective_backend": torch.distributed.get_backend(group.device_group),
+        "communicator": type(communicator).__name__ if communicator is not None else None,
+        "threads": torch.get_num_threads(),
+        "cpus": sorted(os.sched_getaffinity(0)),
+    }

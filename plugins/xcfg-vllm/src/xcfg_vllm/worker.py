@@ -1,0 +1,106 @@
+"""The worker extension: what `collective_rpc` can ask each vLLM worker. Reading only, except the forcing hook."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xcfg_vllm.meter import Meter, dtype_name
+from xcfg_vllm.model_facts import attention_facts, compile_facts, parallel_facts, weight_facts
+from xcfg_vllm.state_digest import state_digest
+
+
+class WorkerProbe:
+    """Mixed into vLLM's worker class through `worker_extension_cls`; every name starts with `xcfg_`.
+
+    `xcfg_install` goes first, once. All answers are plain data.
+    """
+
+    def xcfg_install(self, force: bool) -> dict[str, Any]:
+        """Hook the meter and, for Model Runner V1, forcing. Says what was hooked."""
+        runner = self.model_runner
+        model = self.get_model()
+        self._xcfg_meter = meter = Meter()
+        _meter_steps(runner, meter)
+        eager = not compile_facts(model, runner)["compile_wrapped"]
+        hooked = _meter_dtypes(model, meter, linears=eager)
+        sampler = _sampler(runner)
+        if sampler is not None and hasattr(sampler, "register_forward_pre_hook"):
+            sampler.register_forward_pre_hook(_saw_sampling(meter), with_kwargs=True)
+        if force:
+            from xcfg_vllm.forcing import forcing_sample
+
+            sampler.sample = forcing_sample(sampler.sample, meter.saw_forced)
+        return {"linears": hooked, "runner": type(runner).__module__ + "." + type(runner).__qualname__}
+
+    def xcfg_meter(self, reset: bool = False) -> dict[str, Any]:
+        """What this worker has seen since the last reset."""
+        facts = self._xcfg_meter.facts()
+        if reset:
+            self._xcfg_meter.reset()
+        return facts
+
+    def xcfg_facts(self) -> dict[str, Any]:
+        """Attention, KV cache, weights, compilation, parallel group, threads and sampler as they are now."""
+        model, runner = self.get_model(), self.model_runner
+        context = self.vllm_config.compilation_config.static_forward_context
+        sampler = _sampler(runner)
+        return {
+            "attention": attention_facts(context),
+            "weights": weight_facts(model),
+            "compile": compile_facts(model, runner),
+            "parallel": parallel_facts(),
+            "logprobs_mode": getattr(sampler, "logprobs_mode", None),
+            "model_class": type(model).__name__,
+        }
+
+    def xcfg_digest(self) -> dict[str, Any]:
+        """See `state_digest`."""
+        return state_digest(self.get_model())
+
+
+def _sampler(runner: Any) -> Any:
+    return getattr(runner, "sampler", None)
+
+
+def _meter_steps(runner: Any, meter: Meter) -> None:
+    execute = runner.execute_model
+
+    def metered(scheduler_output: Any, *rest: Any, **named: Any) -> Any:
+        meter.saw_step(scheduler_output)
+        return execute(scheduler_output, *rest, **named)
+
+    runner.execute_model = metered
+
+
+def _meter_dtypes(model: Any, meter: Meter, *, linears: bool) -> int:
+    """Record input dtypes of the head and, unless compiled, of every linear layer. Returns linear layers hooked."""
+    from vllm.model_executor.layers.linear import LinearBase
+    from vllm.model_executor.layers.logits_processor import LogitsProcessor
+
+    hooked = 0
+    for module in model.modules():
+        if isinstance(module, LogitsProcessor):
+            module.register_forward_pre_hook(_saw_dtype(meter, "head_dtypes", 1), with_kwargs=True)
+        elif linears and isinstance(module, LinearBase):
+            module.register_forward_pre_hook(_saw_dtype(meter, "linear_dtypes", 0), with_kwargs=True)
+            hooked += 1
+    return hooked
+
+
+def _saw_dtype(meter: Meter, counter: str, position: int) -> Any:
+    def hook(module: Any, args: tuple[Any, ...], named: dict[str, Any]) -> None:
+        tensor = args[position] if len(args) > position else named.get("hidden_states", named.get("input_"))
+        if tensor is not None:
+            getattr(meter, counter)[dtype_name(tensor.dtype)] += 1
+
+    return hook
+
+
+def _saw_sampling(meter: Meter) -> Any:
+    def hook(module: Any, args: tuple[Any, ...], named: dict[str, Any]) -> None:
+        logits = named.get("logits", args[0] if args else None)
+        metadata = named.get("sampling_metadata", args[1] if len(args) > 1 else None)
+        if logits is not None and metadata is not None:
+            meter.saw_sampling(logits, metadata)
+
+    return hook
