@@ -7,9 +7,7 @@ from collections.abc import Sequence
 
 import click
 
-from xcfg.cli.failure import report_failure
 from xcfg.cli.lazy import LazyGroup
-from xcfg.cli.session import Session
 from xcfg.exitcodes import ExitCode
 
 COMMANDS = {
@@ -46,6 +44,8 @@ def cli(
     ctx: click.Context, verbose: bool, quiet: bool, color: bool | None, plugin: tuple[str, ...], no_plugins: bool
 ) -> None:
     """Find the smallest set of settings under which rollout and training agree on logprobs."""
+    from xcfg.cli.session import Session  # attrs costs as much as click: not needed to print help
+
     disabled = []
     for item in plugin:
         if not item.startswith("no:") or len(item) == len("no:"):
@@ -64,5 +64,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     try:
         code = cli.main(args=arguments, prog_name="xcfg", standalone_mode=False)
     except BaseException as error:
+        from xcfg.cli.failure import report_failure
+
         sys.exit(report_failure(error, arguments))
     sys.exit(code if isinstance(code, int) else ExitCode.PASS)

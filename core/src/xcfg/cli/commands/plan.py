@@ -1,0 +1,141 @@
+"""``xcfg plan`` and ``xcfg validate``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from xcfg.cli.experiment import Selection, planned, selection_options
+from xcfg.cli.output import document, emit, json_option, table
+from xcfg.cli.session import Session
+from xcfg.errors import InvalidInput, UnsupportedError
+from xcfg.model.json import Json
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from xcfg.model.case import Case
+    from xcfg.model.plan import Plan
+
+
+@click.command()
+@selection_options
+@click.option("--explain", "explained", default="", metavar="CASE", help="Show one case in full.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Also write the plan to this file.")
+@click.option("--allow-fake", is_flag=True, help="Accept fake scorers; every output is marked.")
+@click.option("--strict", is_flag=True, help="An unsupported case is an error.")
+@json_option
+@click.pass_obj
+def plan(
+    session: Session,
+    explained: str,
+    output: Path | None,
+    allow_fake: bool,
+    strict: bool,
+    as_json: bool,
+    **selected: Any,
+) -> None:
+    """Expand and validate EXPERIMENT without importing an engine.
+
+    KEY=VALUE overrides a field of the file by its dotted path, for example axes.rollout.dtype=[bfloat16,float32].
+    """
+    made = planned(Selection(**selected), session.registry(allow_fake=allow_fake))
+    if output is not None:
+        _write(output, made)
+    if strict and (refused := [case for case in made.cases if case.rejected and case.rejected.kind == "unsupported"]):
+        first = refused[0]
+        raise UnsupportedError(
+            f"{len(refused)} cases are unsupported, the first: {first.rejected.reason if first.rejected else ''}",
+            where=f"case {first.id}",
+            hint="leave --strict out to plan the others",
+        )
+    if explained:
+        case = find_case(made, explained)
+        emit(session, as_json, document("plan", case=_full(case)), lambda out: _explain(out, case))
+        return
+    emit(session, as_json, document("plan", **summary(made)), lambda out: _print(out, made))
+
+
+@click.command()
+@selection_options
+@click.option("--allow-fake", is_flag=True, help="Accept fake scorers.")
+@json_option
+@click.pass_obj
+def validate(session: Session, allow_fake: bool, as_json: bool, **selected: Any) -> None:
+    """Check EXPERIMENT as ``plan`` does; print nothing when it is sound."""
+    made = planned(Selection(**selected), session.registry(allow_fake=allow_fake))
+    emit(session, as_json, document("plan", **summary(made)), lambda out: None)
+
+
+def find_case(plan: Plan, name: str) -> Case:
+    """The case of this id, id prefix or name. Raises InvalidInput."""
+    found = [case for case in plan.cases if name in (case.id, case.name)]
+    found = found or [case for case in plan.cases if case.id.startswith(name)]
+    if len(found) == 1:
+        return found[0]
+    problem = "is ambiguous" if found else "is not in the plan"
+    raise InvalidInput(f"case {name!r} {problem}", where="CASE", hint="`xcfg plan` lists ids and names")
+
+
+def summary(plan: Plan) -> dict[str, Json]:
+    """The fields of the JSON document."""
+    from xcfg.model.codec import unstructure
+
+    rejected = sum(case.rejected is not None for case in plan.cases)
+    return {
+        "name": plan.experiment.name,
+        "dimensions": list(plan.dimensions),
+        "baseline": plan.baseline,
+        "counts": {"planned": len(plan.cases) - rejected, "rejected": rejected},
+        "cases": [
+            {
+                "id": case.id,
+                "name": case.name,
+                "axes": unstructure(case.axes),
+                "changed": list(case.changed),
+                "rejected": None if case.rejected is None else unstructure(case.rejected),
+            }
+            for case in plan.cases
+        ],
+    }
+
+
+def _full(case: Case) -> Json:
+    from xcfg.model.codec import unstructure
+
+    return unstructure(case)
+
+
+def _print(out: Console, plan: Plan) -> None:
+    rows = [
+        [case.id, case.name, ", ".join(f"{knob}={_shown(case.axes.get(knob))}" for knob in case.changed),
+         "" if case.rejected is None else f"{case.rejected.kind}: {case.rejected.reason}"]
+        for case in plan.cases
+    ]  # fmt: skip
+    table(out, ["case", "name", "changed from the baseline", "rejected"], rows)
+    out.print(f"{len(plan.runnable)} cases planned, {len(plan.cases) - len(plan.runnable)} rejected")
+
+
+def _explain(out: Console, case: Case) -> None:
+    for side in (case.rollout, case.training):
+        out.print(f"{side.role.value}: scorer {side.scorer}, checkpoint {side.checkpoint.path}", markup=False)
+        rows = [[name, _shown(value)] for name, value in sorted(side.knobs.items())]
+        rows += [[name, f"no meaning here: {why}"] for name, why in sorted(side.inapplicable.items())]
+        rows += [[f"operator {name}", choice.backend] for name, choice in sorted(side.operators.items())]
+        table(out, ["knob", "requested"], rows)
+    if case.rejected:
+        out.print(f"rejected ({case.rejected.kind}): {case.rejected.reason}", markup=False)
+
+
+def _shown(value: Json) -> str:
+    return "engine's choice" if value is None else str(value)
+
+
+def _write(path: Path, plan: Plan) -> None:
+    from xcfg.model.codec import dump_json
+
+    if not path.parent.is_dir():
+        raise InvalidInput(f"no folder {path.parent}", where="--output", hint="make it first")
+    path.write_text(dump_json(plan) + "\n", encoding="utf-8")

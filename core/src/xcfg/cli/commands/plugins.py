@@ -1,0 +1,51 @@
+"""``xcfg plugins list|check|describe``."""
+
+from __future__ import annotations
+
+import click
+
+from xcfg.cli.output import document, emit, json_option, table
+from xcfg.cli.session import Session
+from xcfg.errors import Fault, PluginError
+
+
+@click.group()
+def plugins() -> None:
+    """List, check or describe plugins."""
+
+
+@plugins.command(name="list")
+@json_option
+@click.pass_obj
+def list_(session: Session, as_json: bool) -> None:
+    """List installed plugins from their metadata, importing none."""
+    from attrs import asdict
+
+    from xcfg.plugin.inventory import inventory
+
+    rows = [asdict(item) for item in inventory(disabled=session.disabled, plugins=session.plugins)]
+    headings = ["name", "distribution", "version", "state", "error"]
+    cells = [[str(row[key] or "") for key in headings] for row in rows]
+    emit(session, as_json, document("plugins", plugins=rows), lambda out: table(out, headings, cells))
+
+
+@plugins.command()
+@json_option
+@click.pass_obj
+def check(session: Session, as_json: bool) -> None:
+    """Import every plugin and collect its descriptors; exit 4 where one is broken."""
+    registry = session.registry(allow_fake=True)
+    if registry.failures:
+        faults = [Fault(message=text, where=name) for name, text in sorted(registry.failures.items())]
+        raise PluginError(faults=faults)
+    emit(session, as_json, document("plugins", failures={}), lambda out: out.print("every plugin loads"))
+
+
+@plugins.command()
+@click.pass_obj
+def describe(session: Session) -> None:
+    """Print all descriptors as one JSON document."""
+    from xcfg.model.codec import dump_json
+    from xcfg.plugin.describe import describe as describe_registry
+
+    click.echo(dump_json(describe_registry(session.registry(allow_fake=True))))

@@ -1,0 +1,36 @@
+"""``xcfg report``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from xcfg.cli.output import document, emit, json_option
+from xcfg.cli.session import Session
+
+
+@click.command()
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@json_option
+@click.pass_context
+def report(ctx: click.Context, folder: Path, as_json: bool) -> None:
+    """Print the report of the run in DIR, judged again from the stored tensors."""
+    from xcfg.cli.documents import case_document, counts, verdict
+    from xcfg.cli.stored import load_judged
+    from xcfg.report.terminal import print_report
+
+    session: Session = ctx.obj
+    plan, run, outcomes = load_judged(folder, session.registry(allow_fake=True))
+    status, code = verdict(outcomes)
+    content = document(
+        "report",
+        status,
+        out=str(folder),
+        name=plan.experiment.name,
+        fake=run.fake,
+        counts=counts(outcomes, len(plan.cases) - len(outcomes)),
+        cases=[case_document(outcome) for outcome in outcomes],
+    )
+    emit(session, as_json, content, lambda screen: print_report(screen, content))
+    ctx.exit(code)

@@ -1,0 +1,103 @@
+"""``xcfg run``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from attrs import evolve
+
+from xcfg.cli.experiment import Selection, planned, selection_options
+from xcfg.cli.output import document, emit, json_option
+from xcfg.cli.session import Session
+from xcfg.exitcodes import ExitCode
+from xcfg.model.json import Json
+
+if TYPE_CHECKING:
+    from xcfg.model.plan import Plan
+
+
+@click.command()
+@selection_options
+@click.option("--out", type=click.Path(path_type=Path), help="Output folder (default: runs/NAME).")
+@click.option("--resume/--no-resume", default=True, help="Reuse sealed side runs (default) or execute all again.")
+@click.option("--timeout", type=click.FloatRange(min=1), default=900.0, show_default=True, help="Seconds a side run.")
+@click.option("--jobs", type=click.IntRange(min=1), help="Engines at once (default: what memory and cores allow).")
+@click.option("--repeat", type=click.IntRange(min=1), default=1, show_default=True, help="Score K times a side run.")
+@click.option("--retry", type=click.IntRange(min=0), default=0, show_default=True, help="Retries of failed launches.")
+@click.option("--fail-fast", is_flag=True, help="Stop at the first side run that fails.")
+@click.option("--dry-run", is_flag=True, help="Print the plan and execute nothing.")
+@click.option("--allow-fake", is_flag=True, help="Accept fake scorers; every output is marked.")
+@click.option("--strict", is_flag=True, help="An unsupported case is an error.")
+@json_option
+@click.pass_context
+def run(
+    ctx: click.Context,
+    out: Path | None,
+    resume: bool,
+    timeout: float,
+    jobs: int | None,
+    repeat: int,
+    retry: int,
+    fail_fast: bool,
+    dry_run: bool,
+    allow_fake: bool,
+    strict: bool,
+    as_json: bool,
+    **selected: Any,
+) -> None:
+    """Execute EXPERIMENT on its engines, compare both sides, write the cube and print the report."""
+    session: Session = ctx.obj
+    registry = session.registry(allow_fake=allow_fake)
+    plan = planned(Selection(**selected), registry)
+    if dry_run:
+        from xcfg.cli.commands.plan import summary
+
+        emit(session, as_json, document("plan", **summary(plan)), lambda screen: _print_plan(screen, plan))
+        return
+    from xcfg.cli.commit import commit_run
+    from xcfg.cli.judge import judge
+    from xcfg.cli.progress import progress
+    from xcfg.runner.execute import execute
+    from xcfg.runner.options import RunOptions
+
+    options = RunOptions(timeout=timeout, resume=resume, repeat=repeat, retry=retry, fail_fast=fail_fast)
+    options = evolve(options, jobs=jobs) if jobs else options
+    folder = out if out is not None else Path("runs") / plan.experiment.name
+    with progress(session, plan) as on_event:
+        report = execute(plan, registry, folder, options, on_event=on_event)
+    contract = registry.contract(plan.experiment.contract)
+    outcomes = judge(plan, report, contract)
+    commit_run(folder, plan, report, outcomes, registry)
+    code = _finish(session, as_json, strict, folder, plan, report, outcomes)
+    ctx.exit(code)
+
+
+def _finish(
+    session: Session, as_json: bool, strict: bool, folder: Path, plan: Plan, report: Any, outcomes: Any
+) -> ExitCode:
+    from xcfg.cli.documents import case_document, counts, verdict
+    from xcfg.model.codec import unstructure
+    from xcfg.report.terminal import print_report
+
+    status, code = verdict(outcomes, strict=strict)
+    content: dict[str, Json] = document(
+        "run",
+        status,
+        out=str(folder),
+        name=plan.experiment.name,
+        fake=report.fake,
+        counts=counts(outcomes, len(plan.cases) - len(outcomes)),
+        engines=unstructure(report.engines),
+        wall_s=report.wall_s,
+        engine_s=report.engine_s,
+        cases=[case_document(outcome) for outcome in outcomes],
+    )
+    emit(session, as_json, content, lambda screen: print_report(screen, content))
+    return code
+
+
+def _print_plan(screen: Any, plan: Plan) -> None:
+    for case in plan.cases:
+        screen.print(f"{case.id} {case.name} {', '.join(case.changed)}", markup=False)

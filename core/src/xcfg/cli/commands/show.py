@@ -1,0 +1,39 @@
+"""``xcfg show``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from xcfg.cli.output import document, emit, json_option
+from xcfg.cli.session import Session
+from xcfg.errors import InvalidInput
+
+
+@click.command()
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("case")
+@click.option("--tokens", type=click.IntRange(min=0), default=0, help="Also show the N worst tokens.")
+@click.option("--per-rank", is_flag=True, help="Also show the metrics of every pair of ranks.")
+@json_option
+@click.pass_context
+def show(ctx: click.Context, folder: Path, case: str, tokens: int, per_rank: bool, as_json: bool) -> None:
+    """Show one CASE (id, its beginning, or name) of the run in DIR with its provenance."""
+    from xcfg.cli.commands.plan import find_case
+    from xcfg.cli.documents import case_document, verdict
+    from xcfg.cli.stored import load_judged
+    from xcfg.report.case import print_case
+    from xcfg.report.tokens import worst_tokens
+
+    session: Session = ctx.obj
+    plan, _, outcomes = load_judged(folder, session.registry(allow_fake=True))
+    wanted = find_case(plan, case)
+    outcome = next((item for item in outcomes if item.case.id == wanted.id), None)
+    if outcome is None:
+        reason = wanted.rejected.reason if wanted.rejected else "it was not executed"
+        raise InvalidInput(f"case {wanted.id} has no result: {reason}", where="CASE")
+    status, code = verdict([outcome])
+    content = document("show", status, case=case_document(outcome), tokens=worst_tokens(outcome.tokens, tokens))
+    emit(session, as_json, content, lambda screen: print_case(screen, content, per_rank=per_rank))
+    ctx.exit(code)

@@ -1,0 +1,47 @@
+"""What a finished run leaves in its folder beside the sealed attempts: comparisons and the cube."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from xcfg.cli.documents import case_document
+from xcfg.cube.writer import commit
+from xcfg.model.codec import unstructure
+from xcfg.model.json import Json
+from xcfg.runner.durable import write_json
+
+if TYPE_CHECKING:
+    from xcfg.model.outcome import CaseOutcome
+    from xcfg.model.plan import Plan
+    from xcfg.plugin.registry import Registry
+    from xcfg.runner.report import RunReport
+
+CUBE = "cube.zarr"
+
+
+def commit_run(
+    folder: Path, plan: Plan, report: RunReport, outcomes: Sequence[CaseOutcome], registry: Registry
+) -> None:
+    """Write ``cases/<id>/comparison.json`` and commit the cube."""
+    for outcome in outcomes:
+        place = folder / "cases" / outcome.case.id
+        place.mkdir(parents=True, exist_ok=True)
+        write_json(place / "comparison.json", {"schema": "xcfg.comparison/1", **case_document(outcome)})
+    commit(folder / CUBE, plan, outcomes, cube_attributes(plan, report, registry))
+    for outcome in outcomes:
+        registry.notify("xcfg_case_finished", case=outcome.case, comparison=outcome.comparison)
+    registry.notify("xcfg_cube_committed", path=str(folder / CUBE))
+
+
+def cube_attributes(plan: Plan, report: RunReport, registry: Registry) -> dict[str, Json]:
+    """What the cube says of itself: experiment, contract, identity, plugins, and whether anything was a fake."""
+    return {
+        "experiment": plan.experiment.name,
+        "baseline": plan.baseline,
+        "contract": unstructure(registry.contract(plan.experiment.contract).ref),
+        "identity": unstructure(report.identity),
+        "plugins": registry.versions(),
+        "fake": report.fake,
+    }

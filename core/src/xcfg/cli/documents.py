@@ -1,0 +1,80 @@
+"""JSON documents of executed cases."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xcfg.exitcodes import ExitCode, worst
+from xcfg.model.codec import unstructure
+from xcfg.model.json import Json
+from xcfg.model.outcome import CaseOutcome
+from xcfg.model.provenance import KnobProvenance
+from xcfg.model.status import Status
+
+
+def case_document(outcome: CaseOutcome) -> dict[str, Json]:
+    """One entry of ``cases`` in the ``run`` document."""
+    comparison = outcome.comparison
+    return {
+        "id": outcome.case.id,
+        "name": outcome.case.name,
+        "status": comparison.status.value,
+        "within_baseline_row": comparison.within_baseline_row,
+        "reason": comparison.reason,
+        "axes": unstructure(outcome.case.axes),
+        "changed": list(outcome.case.changed),
+        "dtype": comparison.dtype,
+        "threshold": comparison.threshold,
+        "contract": unstructure(comparison.contract),
+        "active_tokens": comparison.active_tokens,
+        "metrics": unstructure(comparison.metrics),
+        "worst": unstructure(comparison.worst),
+        "per_rank": unstructure(comparison.per_rank),
+        "findings": [finding_document(item) for item in unstructure(comparison.findings)],
+        "knobs": knob_documents(outcome),
+    }
+
+
+def finding_document(finding: Json) -> Json:
+    """A finding with the taxonomy's word ``class`` as its key."""
+    fields = dict(finding)
+    return {"class": fields.pop("source_class"), **fields}
+
+
+def knob_documents(outcome: CaseOutcome) -> dict[str, Json]:
+    """Requested, materialized and observed value of every knob; two-sided ones also by side.
+
+    At the top of a two-sided knob stands the side that applied it, the rollout's where both did.
+    """
+    made: dict[str, Json] = {}
+    for role, side in (("rollout", outcome.rollout), ("training", outcome.training)):
+        for name, item in (side.provenance.knobs if side.provenance else {}).items():
+            made.setdefault(name, {})[role] = item
+    return {name: _knob(sides) for name, sides in sorted(made.items())}
+
+
+def _knob(sides: dict[str, KnobProvenance]) -> Json:
+    applied = [item for item in sides.values() if item.state.value != "inapplicable"]
+    unsound = [item for item in applied if not item.sound]
+    head = (unsound or applied or list(sides.values()))[0]
+    return {**unstructure(head), "sides": {role: unstructure(item) for role, item in sides.items()}}
+
+
+def counts(outcomes: Sequence[CaseOutcome], rejected: int) -> dict[str, int]:
+    """Number of cases by status, and ``rejected`` where a constraint or veto took some out."""
+    found: dict[str, int] = {}
+    for outcome in outcomes:
+        found[outcome.comparison.status.value] = found.get(outcome.comparison.status.value, 0) + 1
+    return {**found, **({"rejected": rejected} if rejected else {})}
+
+
+def verdict(outcomes: Sequence[CaseOutcome], *, strict: bool = False) -> tuple[str, ExitCode]:
+    """The top-level status and exit code of executed cases."""
+    statuses = [outcome.comparison.status for outcome in outcomes]
+    supported = [status for status in statuses if status is not Status.UNSUPPORTED]
+    if not statuses:
+        return "nothing", ExitCode.NOTHING
+    counted = statuses if strict or not supported else supported
+    code = worst(status.exit_code for status in counted)
+    deciding = next(status for status in counted if status.exit_code is code)
+    return deciding.value, code

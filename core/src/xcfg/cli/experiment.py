@@ -1,0 +1,64 @@
+"""The arguments every command that takes an experiment shares, and the plan they select."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from attrs import frozen
+
+if TYPE_CHECKING:
+    from xcfg.model.plan import Plan
+    from xcfg.plugin.registry import Registry
+
+DEFAULT_MAX_CASES = 256
+
+
+@frozen(kw_only=True)
+class Selection:
+    """Which experiment, and which of its cases."""
+
+    experiment: Path
+    overrides: tuple[str, ...] = ()
+    mode: str | None = None
+    slice_name: str = ""
+    filters: tuple[str, ...] = ()
+    max_cases: int = DEFAULT_MAX_CASES
+
+
+def selection_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the experiment, its overrides and the selection options to a command."""
+    decorators = [
+        click.argument("experiment", type=click.Path(path_type=Path)),
+        click.argument("overrides", nargs=-1, metavar="[KEY=VALUE]..."),
+        click.option("--mode", type=click.Choice(["one_at_a_time", "product"]), help="Instead of the file's mode."),
+        click.option("--slice", "slice_name", default="", help="Only the cases of this named slice."),
+        click.option("--filter", "filters", multiple=True, metavar="KNOB=VALUE", help="Only cases with this value."),
+        click.option("--max-cases", type=click.IntRange(min=1), default=DEFAULT_MAX_CASES, show_default=True,
+                     help="Refuse a larger plan."),
+    ]  # fmt: skip
+    for decorate in reversed(decorators):
+        command = decorate(command)
+    return command
+
+
+def planned(selection: Selection, registry: Registry) -> Plan:
+    """Load the experiment and expand it."""
+    from xcfg.model.experiment import Mode
+    from xcfg.planner.build import build_plan
+    from xcfg.planner.load import load_experiment
+
+    loaded = load_experiment(selection.experiment, selection.overrides, registry=registry)
+    plan = build_plan(
+        loaded.experiment,
+        root=loaded.root,
+        registry=registry,
+        mode=Mode(selection.mode) if selection.mode else None,
+        slice_name=selection.slice_name,
+        filters=selection.filters,
+        max_cases=selection.max_cases,
+    )
+    registry.notify("xcfg_plan_built", plan=plan)
+    return plan

@@ -1,0 +1,92 @@
+"""The report of a run on a terminal: verdict first, then the cases, then what stands out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from xcfg.model.json import Json
+from xcfg.report.wording import FAKE_NOTE, change, number, verdict_line
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_STYLES = {"pass": "green", "fail": "red", "unsupported": "dim"}
+
+
+def print_report(out: Console, content: Mapping[str, Json]) -> None:
+    """Print a ``run`` or ``report`` document."""
+    out.print(Text(f"{content['name']}: ", style="bold"), end="")
+    out.print(Text(verdict_line(content), style=_STYLES.get(content["status"], "yellow")))
+    if content.get("fake"):
+        out.print(Text(FAKE_NOTE, style="bold yellow"))
+    if "engines" in content:
+        engines = content["engines"]
+        out.print(
+            f"engines: {engines['distinct']} distinct, {engines['constructed']} constructed, "
+            f"{engines['reused_from_disk']} reused from disk; {content['wall_s']:.0f} s in all, "
+            f"{content['engine_s']:.0f} s in engines"
+        )
+    out.print(_cases(content), soft_wrap=False)
+    _contract(out, content)
+    _worst(out, content)
+    _reasons(out, content)
+    _findings(out, content)
+
+
+def _cases(content: Mapping[str, Json]) -> Table:
+    made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in ("case", "what differs from production", "status"):
+        made.add_column(heading, overflow="fold")
+    for heading in ("max |dlogp|", "limit", "mean", "p99", "tokens"):
+        made.add_column(heading, justify="right")
+    for case in content["cases"]:
+        metrics = case["metrics"]
+        label = f"{case['name']}: {change(case)}" if case["name"] not in ("", "baseline") else change(case)
+        made.add_row(
+            case["id"][:8],
+            Text(label),
+            Text(case["status"], style=_STYLES.get(case["status"], "yellow")),
+            number(metrics.get("max_abs_dlogp")),
+            number(case["threshold"]),
+            number(metrics.get("mean_abs_dlogp")),
+            number(metrics.get("p99_abs_dlogp")),
+            str(case["active_tokens"]),
+        )
+    return made
+
+
+def _contract(out: Console, content: Mapping[str, Json]) -> None:
+    for ref in {(c["contract"]["id"], c["contract"]["version"], c["contract"]["digest"][:12]) for c in content["cases"]}:
+        out.print(f"limits: contract {ref[0]}, version {ref[1]}, digest {ref[2]}")
+
+
+def _worst(out: Console, content: Mapping[str, Json]) -> None:
+    judged = [case for case in content["cases"] if case["worst"] and case["status"] == "fail"]
+    if judged:
+        case = max(judged, key=lambda item: item["metrics"]["max_abs_dlogp"])
+        worst = case["worst"]
+        out.print(
+            f"worst token: {change(case)}: sequence {worst['sequence']}, position {worst['position']}, token "
+            f"{worst['token']}: rollout {worst['rollout_logp']:.6f} (rank {worst['rollout_rank']}), training "
+            f"{worst['train_logp']:.6f} (rank {worst['train_rank']})",
+            markup=False,
+        )
+
+
+def _reasons(out: Console, content: Mapping[str, Json]) -> None:
+    for case in content["cases"]:
+        if case["status"] not in ("pass", "fail"):
+            out.print(f"{case['status']}: {change(case)}: {case['reason']}", markup=False)
+
+
+def _findings(out: Console, content: Mapping[str, Json]) -> None:
+    for case in content["cases"]:
+        for item in case["findings"]:
+            numbers = ", ".join(f"{key} {value}" for key, value in item["evidence"].items())
+            kind = "/".join(part for part in (item["class"], item["subclass"]) if part)
+            out.print(f"finding ({kind}): {change(case)}: {numbers}. {item['advice']}", markup=False)

@@ -1,0 +1,36 @@
+"""Numbers and settings in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from xcfg.model.json import Json
+
+FAKE_NOTE = "made with fake scorers: these numbers say nothing about any engine"
+
+
+def number(value: float | None) -> str:
+    """Three significant digits; a dash where there is none."""
+    return "-" if value is None else f"{value:.3g}"
+
+
+def setting(value: Json) -> str:
+    """A knob's value; null is the engine's own choice."""
+    if value is None:
+        return "engine's choice"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def change(case: Mapping[str, Json]) -> str:
+    """What a case changes from the baseline: ``rollout.dtype=float32``."""
+    if not case["changed"]:
+        return "production"
+    return ", ".join(f"{name}={setting(case['axes'].get(name))}" for name in case["changed"])
+
+
+def verdict_line(content: Mapping[str, Json]) -> str:
+    """``FAIL: 2 passed, 14 failed of 16 judged; 1 unsupported``."""
+    counts = dict(content["counts"])
+    passed, failed = counts.pop("pass", 0), counts.pop("fail", 0)
+    line = f"{content['status'].upper()}: {passed} passed, {failed} failed of {passed + failed} judged"
+    return line + "".join(f"; {count} {name.replace('_', ' ')}" for name, count in sorted(counts.items()))
