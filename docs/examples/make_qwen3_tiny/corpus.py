@@ -77,6 +77,7 @@ def split_corpus(seed: int, total_bytes: int, held_out: float = 0.03) -> tuple[l
 
 
 def main() -> None:
+    """Write the two parts as text."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, required=True, help="folder for train.txt and held-out.txt")
     parser.add_argument("--seed", type=int, default=1)

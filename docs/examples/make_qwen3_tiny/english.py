@@ -103,7 +103,8 @@ def letter(author: Author) -> str:
     place, day = author.entry("place").title(), f"{author.rng.randint(1, 28)} {author.pick('May', 'June', 'October')}"
     opening = f"I am {author.entry('feeling')} to hear that {clause(author, 1)}."
     closing = author.pick("Yours", "With kind regards", "Your friend", "In haste", "Love")
-    return f"{place}, {day}\n\nDear {author.person()},\n\n{opening} {paragraph(author)}\n\n{closing},\n{author.person()}"
+    body = f"Dear {author.person()},\n\n{opening} {paragraph(author)}"
+    return f"{place}, {day}\n\n{body}\n\n{closing},\n{author.person()}"
 
 
 def encyclopaedia(author: Author) -> str:
@@ -111,7 +112,8 @@ def encyclopaedia(author: Author) -> str:
     name, born = author.coined(), author.rng.randint(1400, 1980)
     if author.maybe(0.5):
         text = f"{name} {author.entry('surname')} ({born}-{born + author.rng.randint(20, 95)}) was a "
-        text += f"{author.entry('adj')} {author.noun()} from {author.entry('place')}, known for {author.entry('subject')}."
+        text += f"{author.entry('adj')} {author.noun()} from {author.entry('place')}, "
+        text += f"known for {author.entry('subject')}."
     else:
         text = f"{name} is a {author.entry('adj')} {author.entry('place')} with {author.number(6):,} inhabitants, "
         text += f"{author.number(3)} km from {author.coined()}. It was founded in {born}."

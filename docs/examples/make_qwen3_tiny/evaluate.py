@@ -9,11 +9,10 @@ import argparse
 from pathlib import Path
 
 import torch
-from tokenizers import Tokenizer
-from transformers import AutoModelForCausalLM, PreTrainedModel
-
 from corpus import MODEL_FOLDER, split_corpus
 from tokenizer import EOS
+from tokenizers import Tokenizer
+from transformers import AutoModelForCausalLM, PreTrainedModel
 
 CONTEXT = 512
 """Tokens in one window; also the model's largest number of positions."""
@@ -43,6 +42,7 @@ def validation_loss(model: PreTrainedModel, ids: torch.Tensor) -> float:
 
 
 def main() -> None:
+    """Print the loss of a saved model."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", type=Path, default=MODEL_FOLDER)
     parser.add_argument("--seed", type=int, default=1)

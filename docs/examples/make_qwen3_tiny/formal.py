@@ -63,11 +63,15 @@ def code(author: Author) -> str:
         head += f'    """Return the {author.entry("adj")} {c} of the {author.noun()}."""\n'
     op, compare = author.pick("+", "-", "*", "//", "%"), author.pick("<", ">", "==", "!=", ">=")
     body = author.pick(
-        f"    {c} = []\n    for item in {a}:\n        if item {compare} {b}:\n            {c}.append(item {op} {author.number(2)})\n    return {c}\n",
-        f"    {c} = {a} {op} {b}\n    if {c} {compare} {author.number(3)}:\n        raise ValueError(f\"{a} is {{{a}}}\")\n    return {c}\n",
+        f"    {c} = []\n    for item in {a}:\n        if item {compare} {b}:\n"
+        f"            {c}.append(item {op} {author.number(2)})\n    return {c}\n",
+        f"    {c} = {a} {op} {b}\n    if {c} {compare} {author.number(3)}:\n"
+        f'        raise ValueError(f"{a} is {{{a}}}")\n    return {c}\n',
         f"    return [{c} {op} {b} for {c} in {a} if {c} {compare} {author.number(2)}]\n",
-        f"    {c} = {{}}\n    while {a} {compare} {b}:\n        {a} {op}= {author.number(1)}\n        {c}[{a}] = {author.entry('func')}({b})\n    return {c}\n",
-        f"    with open({a}) as {c}:\n        return {c}.read().split(\"{author.entry('noun').split('/')[0]}\")[{author.number(1)}]\n",
+        f"    {c} = {{}}\n    while {a} {compare} {b}:\n        {a} {op}= {author.number(1)}\n"
+        f"        {c}[{a}] = {author.entry('func')}({b})\n    return {c}\n",
+        f"    with open({a}) as {c}:\n"
+        f'        return {c}.read().split("{author.entry("noun").split("/")[0]}")[{author.number(1)}]\n',
     )
     return head + body
 
@@ -99,13 +103,19 @@ def shopping(author: Author) -> str:
         total += price
         what = author.entry("mass") if author.maybe(0.4) else f"{author.entry('adj')} {author.noun()}"
         lines.append(f"{bullet}{what}: {price} {author.pick('€', 'coins', 'kr')}")
-    return f"{author.pick('List', 'Bill', 'Inventory')} for {author.person()}\n" + "\n".join(lines) + f"\nTotal: {total}"
+    title = f"{author.pick('List', 'Bill', 'Inventory')} for {author.person()}"
+    return "\n".join((title, *lines, f"Total: {total}"))
 
 
 def record(author: Author) -> str:
     """JSON records, one a line, or a table with the same columns."""
     rows = [
-        {"name": author.entry("name"), "town": author.entry("place"), "age": author.rng.randint(1, 99), "likes": author.noun()}
+        {
+            "name": author.entry("name"),
+            "town": author.entry("place"),
+            "age": author.rng.randint(1, 99),
+            "likes": author.noun(),
+        }
         for _ in range(author.rng.randint(2, 5))
     ]
     if author.maybe(0.5):
@@ -120,7 +130,8 @@ def weather(author: Author) -> str:
     for _ in range(author.rng.randint(2, 6)):
         celsius = author.rng.randint(-20, 38)
         sky = author.pick("sunny", "cloudy", "snow", "light rain", "fog", "gale warnings", "thunder")
-        lines.append(f"{author.entry('place').title()}: {celsius} °C ({celsius * 9 / 5 + 32:.1f} °F), {sky}, wind {author.number(2)} km/h")
+        reading = f"{author.entry('place').title()}: {celsius} °C ({celsius * 9 / 5 + 32:.1f} °F)"
+        lines.append(f"{reading}, {sky}, wind {author.number(2)} km/h")
     return "\n".join(lines)
 
 

@@ -6,10 +6,6 @@ import random
 from pathlib import Path
 
 LEXICON = Path(__file__).with_name("lexicon.txt")
-SYLLABLES = (
-    "ba be bra ca cor da del dri el fa fen ga gri ha hol is jo ka kel la lin lo ma mir mo na nor o pa per"
-    " qui ra ren ri sa sel sto ta tha tor u va vel vi wen xa yo za"
-).split()
 
 
 def read_lexicon(path: Path = LEXICON) -> dict[str, list[str]]:
@@ -40,9 +36,11 @@ class Author:
         if used and self.rng.random() < 0.35:
             return self.rng.choice(used)
         entries = self._sections[section]
-        # A log-uniform rank is Zipf's law with exponent 1; the uniform share keeps rare words from being too rare to learn.
-        rank = int(len(entries) ** self.rng.random()) - 1 if self.rng.random() < 0.7 else self.rng.randrange(len(entries))
-        word = entries[rank]
+        # A log-uniform rank is Zipf's law with exponent 1; the uniform share keeps rare words from being too rare.
+        if self.rng.random() < 0.7:
+            word = entries[int(len(entries) ** self.rng.random()) - 1]
+        else:
+            word = self.rng.choice(entries)
         used.append(word)
         return word
 
@@ -96,7 +94,7 @@ class Author:
 
     def coined(self) -> str:
         """A name that no lexicon has: two to four syllables."""
-        return "".join(self.rng.choices(SYLLABLES, k=self.rng.randint(2, 4))).capitalize()
+        return "".join(self.rng.choices(self._sections["syllable"], k=self.rng.randint(2, 4))).capitalize()
 
     def number(self, digits: int = 3) -> int:
         """A whole number with at most ``digits`` digits, each length equally likely."""

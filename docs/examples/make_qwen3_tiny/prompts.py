@@ -8,20 +8,19 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from tokenizers import Tokenizer
-
 from corpus import MODEL_FOLDER, generated
+from tokenizers import Tokenizer
 
 SHORT = ("The", "Once", "def ", "Question:", "08:15:00 INFO", "Dear Anna,")
 """Openings of at most six tokens, where the next token is least certain."""
 LENGTHS = (9, 12, 14, 17, 20, 24, 28, 32, 37, 42, 48, 55, 63, 72, 85, 101, 118, 126, 143, 170, 205, 260, 330, 390)
-"""Tokens in each further prompt. Prefix caches on a CPU work in blocks of 128 tokens: some are longer, some just not."""
+"""Tokens in each further prompt. vLLM's prefix cache on a CPU works in blocks of 128 tokens: some are longer."""
 SHARED = (140, 150)
 """Tokens of the openings which two prompts share, one pair of prompts for each."""
 
 
 def cut(tokenizer: Tokenizer, text: str, length: int) -> str:
-    """The first ``length`` tokens of ``text`` as text; empty where the text is shorter or the cut splits a character."""
+    """The first ``length`` tokens of ``text`` as text; empty where the text is shorter or the cut is no clean one."""
     ids = tokenizer.encode(text).ids[:length]
     part: str = tokenizer.decode(ids)
     return part if len(ids) == length and tokenizer.encode(part).ids == ids else ""
@@ -50,6 +49,7 @@ def prompts(tokenizer: Tokenizer, seed: int) -> list[str]:
 
 
 def main() -> None:
+    """Write the prompts as JSON lines."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", type=Path, default=MODEL_FOLDER)
     parser.add_argument("--out", type=Path, default=MODEL_FOLDER.with_name("qwen3-tiny-prompts.jsonl"))

@@ -13,12 +13,11 @@ import time
 from pathlib import Path
 
 import torch
-from tokenizers import Tokenizer
-from transformers import GenerationConfig, Qwen3Config, Qwen3ForCausalLM
-
 from corpus import MODEL_FOLDER, split_corpus
 from evaluate import CONTEXT, encode, validation_loss
 from tokenizer import EOS, PAD, VOCABULARY, save_tokenizer, train_tokenizer
+from tokenizers import Tokenizer
+from transformers import GenerationConfig, Qwen3Config, Qwen3ForCausalLM
 
 CLIP_NORM = 1.0
 WARM_UP = 60
@@ -94,7 +93,10 @@ def save(model: Qwen3ForCausalLM, tokenizer: Tokenizer, out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=out.parent) as scratch:
         model.generation_config = GenerationConfig(
-            do_sample=True, temperature=1.0, eos_token_id=model.config.eos_token_id, pad_token_id=model.config.pad_token_id
+            do_sample=True,
+            temperature=1.0,
+            eos_token_id=model.config.eos_token_id,
+            pad_token_id=model.config.pad_token_id,
         )
         model.save_pretrained(scratch)
         save_tokenizer(tokenizer, Path(scratch), CONTEXT)
@@ -103,14 +105,15 @@ def save(model: Qwen3ForCausalLM, tokenizer: Tokenizer, out: Path) -> None:
 
 
 def main() -> None:
+    """Make text, tokenizer and model, and print the validation loss of what was saved."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=MODEL_FOLDER)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--bytes", type=int, default=2_300_000, help="size of the text, training and held out")
-    parser.add_argument("--steps", type=int, default=1400)
+    parser.add_argument("--steps", type=int, default=800)
     parser.add_argument("--batch", type=int, default=8, help=f"windows of {CONTEXT // 2} tokens a step")
     parser.add_argument("--lr", type=float, default=3e-3, help="peak learning rate")
-    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     torch.use_deterministic_algorithms(True)

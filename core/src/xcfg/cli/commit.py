@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xcfg.cli.documents import case_document
+from xcfg.cli.judge import contract_of
 from xcfg.cube.writer import commit
 from xcfg.model.codec import unstructure
 from xcfg.model.json import Json
-from xcfg.runner.durable import write_json
+from xcfg.runner.durable import make_folders, write_json
+from xcfg.runner.lock import locked
 
 if TYPE_CHECKING:
     from xcfg.model.outcome import CaseOutcome
@@ -24,12 +26,13 @@ CUBE = "cube.zarr"
 def commit_run(
     folder: Path, plan: Plan, report: RunReport, outcomes: Sequence[CaseOutcome], registry: Registry
 ) -> None:
-    """Write ``cases/<id>/comparison.json`` and commit the cube."""
-    for outcome in outcomes:
-        place = folder / "cases" / outcome.case.id
-        place.mkdir(parents=True, exist_ok=True)
-        write_json(place / "comparison.json", {"schema": "xcfg.comparison/1", **case_document(outcome)})
-    commit(folder / CUBE, plan, outcomes, cube_attributes(plan, report, registry))
+    """Write ``cases/<id>/comparison.json`` and commit the cube, under the folder's lock."""
+    with locked(folder):
+        for outcome in outcomes:
+            place = folder / "cases" / outcome.case.id
+            make_folders(place)
+            write_json(place / "comparison.json", {"schema": "xcfg.comparison/1", **case_document(outcome)})
+        commit(folder / CUBE, plan, outcomes, cube_attributes(plan, report, registry))
     for outcome in outcomes:
         registry.notify("xcfg_case_finished", case=outcome.case, comparison=outcome.comparison)
     registry.notify("xcfg_cube_committed", path=str(folder / CUBE))
@@ -40,8 +43,8 @@ def cube_attributes(plan: Plan, report: RunReport, registry: Registry) -> dict[s
     return {
         "experiment": plan.experiment.name,
         "baseline": plan.baseline,
-        "contract": unstructure(registry.contract(plan.experiment.contract).ref),
+        "contract": unstructure(contract_of(plan, registry).ref),
         "identity": unstructure(report.identity),
-        "plugins": registry.versions(),
+        "plugins": {item.distribution: item.version for item in registry.plugins if item.state == "loaded"},
         "fake": report.fake,
     }

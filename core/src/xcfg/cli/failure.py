@@ -42,13 +42,17 @@ def classify(error: BaseException) -> tuple[ExitCode, tuple[Fault, ...]]:
     if isinstance(error, click.exceptions.Exit):
         return ExitCode(error.exit_code), ()
     if isinstance(error, click.Abort | KeyboardInterrupt):
-        return ExitCode.INTERRUPTED, (Fault(message="interrupted; finished side runs are kept", hint="run again to resume"),)
+        return ExitCode.INTERRUPTED, (
+            Fault(message="interrupted; finished side runs are kept", hint="run again to resume"),
+        )
     if isinstance(error, click.ClickException):
         return ExitCode.USAGE, (Fault(message=error.format_message(), where="command line"),)
     if isinstance(error, SystemExit):
         return _system_exit(error), ()
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-        fault = Fault(message="no space left on device", where=str(error.filename or ""), hint="free space and run again")
+        fault = Fault(
+            message="no space left on device", where=str(error.filename or ""), hint="free space and run again"
+        )
         return EnvironmentFault.exit_code, (fault,)
     return ExitCode.INTERNAL, (Fault(message=f"internal error: {type(error).__name__}: {error}"),)
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attrs import evolve
 
-from xcfg.comparator.compare import compare, failed
-from xcfg.comparator.sampled import check_sampled, worse
+from xcfg.comparator.compare import compare
+from xcfg.comparator.sampled import compare_sampled
+from xcfg.comparator.verdict import failed
 from xcfg.model.outcome import CaseOutcome, SideOutcome
 from xcfg.model.result import Comparison
 from xcfg.model.status import Status
@@ -17,7 +19,13 @@ if TYPE_CHECKING:
     from xcfg.model.outcome import PairedTokens
     from xcfg.model.plan import Plan
     from xcfg.model.tolerance import ToleranceContract
+    from xcfg.plugin.registry import Registry
     from xcfg.runner.report import RunReport, SideRun
+
+
+def contract_of(plan: Plan, registry: Registry) -> ToleranceContract:
+    """The tolerance contract the experiment names, by id or by a path relative to its file."""
+    return registry.contract(plan.experiment.contract, root=Path(plan.root))
 
 
 def judge(plan: Plan, run: RunReport, contract: ToleranceContract) -> tuple[CaseOutcome, ...]:
@@ -53,25 +61,24 @@ def _outcome(case: Case, plan: Plan, run: RunReport, contract: ToleranceContract
 def _compared(
     case: Case, plan: Plan, run: RunReport, contract: ToleranceContract, row: str
 ) -> tuple[Comparison, PairedTokens | None]:
-    rollout, training = run.sides.get(case.rollout.digest()), run.sides.get(case.training.digest())
-    for role, side in (("rollout", rollout), ("training", training)):
-        if side is None:
-            return failed(Status.LAUNCH_ERROR, f"the {role} side was not run", contract), None
-        if side.failure is not None:
-            return failed(Status(side.failure.status), f"{role}: {side.failure.reason}", contract), None
-    assert rollout is not None and training is not None
-    assert rollout.result is not None and training.result is not None
+    results = []
+    for config in (case.rollout, case.training):
+        side = run.sides.get(config.digest())
+        if side is None or side.result is None:
+            status, reason = _why(side)
+            return failed(status, f"{config.role.value}: {reason}", contract), None
+        results.append(side.result)
+    rollout, training = results
     clip = plan.experiment.clip_range
-    comparison, tokens = compare(rollout.result, training.result, contract, baseline_dtype=row, clip_range=clip)
-    if case.id != plan.baseline or run.tokens is None or run.tokens.sampled_logprobs is None:
-        return comparison, tokens
-    finding, sampled = check_sampled(rollout.result, run.tokens)
-    if finding is None:
-        return comparison, tokens
-    other, other_tokens = compare(sampled, training.result, contract, baseline_dtype=row, clip_range=clip)
-    chosen = worse(comparison, other)
-    kept = tokens if chosen is comparison else other_tokens
-    return evolve(chosen, findings=(*chosen.findings, finding)), kept
+    if case.id == plan.baseline and run.tokens is not None:
+        return compare_sampled(rollout, training, run.tokens, contract, baseline_dtype=row, clip_range=clip)
+    return compare(rollout, training, contract, baseline_dtype=row, clip_range=clip)
+
+
+def _why(side: SideRun | None) -> tuple[Status, str]:
+    if side is None or side.failure is None:
+        return Status.LAUNCH_ERROR, "the side was not run"
+    return Status(side.failure.status), side.failure.reason
 
 
 def _side(run: SideRun | None) -> SideOutcome:
@@ -85,5 +92,3 @@ def _side(run: SideRun | None) -> SideOutcome:
         failure=run.failure,
         measured=run.measured,
     )
-
-

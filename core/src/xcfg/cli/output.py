@@ -14,15 +14,22 @@ from xcfg.model.json import Json
 if TYPE_CHECKING:
     from rich.console import Console
 
+PLAIN_WIDTH = 132
+"""Columns where the output is no terminal: a file, a pipe, a CI log."""
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on standard output.")
 
 
 def console(session: Session, *, stderr: bool = False) -> Console:
     """A rich console that honours ``--color``, NO_COLOR and the terminal."""
+    import sys
+
     from rich.console import Console
 
+    stream = sys.stderr if stderr else sys.stdout
     return Console(
         stderr=stderr,
+        width=None if stream.isatty() else PLAIN_WIDTH,
         force_terminal=True if session.color else None,
         no_color=True if session.color is False else None,
         highlight=False,

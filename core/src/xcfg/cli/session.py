@@ -22,6 +22,8 @@ class Session:
 
     def registry(self, *, allow_fake: bool = False) -> Registry:
         """Load the plugins that are not disabled."""
+        from xcfg.plugin.inventory import disabled_by_environment
         from xcfg.plugin.registry import load_registry
 
-        return load_registry(disabled=self.disabled, plugins=self.plugins, allow_fake=allow_fake)
+        disabled = (*self.disabled, *disabled_by_environment())
+        return load_registry(disabled=disabled, plugins=self.plugins, allow_fake=allow_fake)

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 def load_judged(folder: Path, registry: Registry) -> tuple[Plan, RunReport, tuple[CaseOutcome, ...]]:
     """Plan, side runs and outcomes of a run's folder. Raises InvalidInput where the folder holds no run."""
-    from xcfg.cli.judge import judge
+    from xcfg.cli.judge import contract_of, judge
     from xcfg.runner.artifacts import load_plan, load_run
 
     if not (folder / "run.json").is_file():
         raise InvalidInput(f"{folder} holds no run", where="DIR", hint="give the folder that `xcfg run --out` wrote")
     plan = load_plan(folder)
     run = load_run(folder, plan)
-    return plan, run, judge(plan, run, registry.contract(plan.experiment.contract))
+    return plan, run, judge(plan, run, contract_of(plan, registry))

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from attrs import field, frozen
 
 from xcfg.model.identity import SideIdentity
-from xcfg.model.json import Json, freeze
+from xcfg.model.json import Json, freeze, tupled
 from xcfg.model.provenance import SideProvenance
 from xcfg.model.sample import RankInfo, Samples
 
@@ -19,15 +19,15 @@ class SideResult:
     """The evidence of one side run: identity, provenance, ranks, samples.
 
     ``sequence_ids`` are the ids that ``samples.sequence`` indexes. ``expected_ranks`` is the number of ranks launched:
-    the comparator refuses a result in which one is missing or appears twice. ``sampled_logprobs`` (flat float32 over
-    the response tokens in sequence order, nats) exist only for the production rollout of a sampled batch.
+    the comparator refuses a result in which one is missing or appears twice. Logprobs reported while sampling are
+    kept in the token batch (:class:`xcfg.model.sample.TokenBatch`), not here.
     """
 
     identity: SideIdentity
     provenance: SideProvenance
-    ranks: tuple[RankInfo, ...] = field(converter=tuple)
+    ranks: tuple[RankInfo, ...] = field(converter=tupled)
     expected_ranks: int
-    sequence_ids: tuple[str, ...] = field(converter=tuple)
+    sequence_ids: tuple[str, ...] = field(converter=tupled)
     samples: Samples = field(eq=False)
     fake: bool = False
 
@@ -47,4 +47,4 @@ class SideFailure:
 
     status: str
     reason: str
-    logs: tuple[str, ...] = field(default=(), converter=tuple)
+    logs: tuple[str, ...] = field(default=(), converter=tupled)

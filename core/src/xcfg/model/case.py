@@ -8,7 +8,7 @@ from attrs import field, frozen
 
 from xcfg.model.experiment import Checkpoint
 from xcfg.model.ids import digest
-from xcfg.model.json import Json, freeze
+from xcfg.model.json import Json, freeze, tupled
 from xcfg.model.kernel import OperatorChoice
 from xcfg.model.scorer import Role
 
@@ -69,7 +69,7 @@ class Case:
     id: str
     name: str = ""
     axes: Mapping[str, Json] = field(factory=dict, converter=freeze)
-    changed: tuple[str, ...] = field(default=(), converter=tuple)
+    changed: tuple[str, ...] = field(default=(), converter=tupled)
     rollout: SideConfig
     training: SideConfig
     rejected: Rejection | None = None

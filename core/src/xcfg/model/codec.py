@@ -7,7 +7,7 @@ import json
 import math
 import types
 from collections.abc import Callable, Mapping
-from enum import Enum
+from enum import Enum, StrEnum
 from functools import cache
 from typing import Any, TypeVar, Union, get_args, get_origin
 
@@ -29,16 +29,17 @@ Path = tuple[str | int, ...]
 
 @attrs.frozen
 class PathFault:
-    """A fault at a path of keys and indices inside a document."""
+    """A fault at a path of keys and indices inside a document; ``at_key`` where the key itself is what is wrong."""
 
     path: Path
     message: str
+    at_key: bool = False
 
 
 def _scalar(kind: type) -> Callable[[Any, Any], Any]:
     def hook(value: Any, _: Any) -> Any:
         if kind is float and isinstance(value, int) and not isinstance(value, bool):
-            return float(value)
+            return _as_float(value)
         if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
             raise TypeError(f"expected {kind.__name__}, got {_shown(value)}")
         if isinstance(value, float) and not math.isfinite(value):
@@ -46,6 +47,13 @@ def _scalar(kind: type) -> Callable[[Any, Any], Any]:
         return value
 
     return hook
+
+
+def _as_float(value: int) -> float:
+    try:
+        return float(value)
+    except OverflowError as error:
+        raise ValueError("a finite number is required, this one is beyond the range of a float") from error
 
 
 def _shown(value: Any) -> str:
@@ -94,10 +102,8 @@ def converter() -> cattrs.Converter:
     made = cattrs.Converter(forbid_extra_keys=True, detailed_validation=True)
 
     def structure_class(cls: type) -> Callable[[Any, Any], Any]:
-        fields = {
-            item.name: override(omit=False) for item in attrs.fields(cls) if not item.name.startswith("_")
-        }
-        inner = make_dict_structure_fn(cls, made, _cattrs_forbid_extra_keys=True, **fields)  # type: ignore[arg-type]
+        fields: dict[str, Any] = {item.name: override(omit=False) for item in attrs.fields(cls)}
+        inner: Callable[[Any, Any], Any] = make_dict_structure_fn(cls, made, _cattrs_forbid_extra_keys=True, **fields)
 
         def hook(value: Any, tp: Any) -> Any:
             if not isinstance(value, Mapping):
@@ -109,10 +115,11 @@ def converter() -> cattrs.Converter:
     made.register_structure_hook_factory(attrs.has, structure_class)
     for kind in (str, int, float, bool):
         made.register_structure_hook(kind, _scalar(kind))
-    made.register_structure_hook_func(lambda tp: isinstance(tp, type) and issubclass(tp, Enum), _enum)
+    for base in (Enum, StrEnum):  # a StrEnum is a str too: without its own hook it would be let through unchecked
+        made.register_structure_hook(base, _enum)
     made.register_structure_hook_func(lambda tp: tp is Any, lambda value, _: freeze(value))
-    made.register_structure_hook_func(lambda tp: get_origin(tp) is Mapping or _is_mapping(tp), _mapping(made))
-    made.register_structure_hook_func(lambda tp: get_origin(tp) is tuple, _sequence(made))
+    made.register_structure_hook_func(_is_mapping, _mapping(made))
+    made.register_structure_hook_func(_is_tuple, _sequence(made))
 
     def optional(value: Any, tp: Any) -> Any:
         if value is None:
@@ -127,6 +134,11 @@ def converter() -> cattrs.Converter:
 def _is_mapping(tp: Any) -> bool:
     origin = get_origin(tp)
     return isinstance(origin, type) and issubclass(origin, Mapping) and origin is not dict
+
+
+def _is_tuple(tp: Any) -> bool:
+    origin: Any = get_origin(tp)
+    return origin is tuple
 
 
 def structure(data: Json, cls: type[T]) -> T:
@@ -163,7 +175,10 @@ def _walk(error: BaseException, path: Path, cls: Any) -> list[PathFault]:
         return found + [fault for item in bare for fault in _walk(item, path, cls)]
     if isinstance(error, ForbiddenExtraKeysError):
         known = [item.name for item in attrs.fields(error.cl)]
-        return [PathFault((*path, name), unknown("field", name, known)) for name in sorted(error.extra_fields)]
+        return [
+            PathFault((*path, name), unknown("field", str(name), known), at_key=True)
+            for name in sorted(error.extra_fields, key=str)
+        ]
     if isinstance(error, KeyError):
         name = str(error.args[0])
         return [PathFault(path if path[-1:] == (name,) else (*path, name), "this field is required")]
@@ -172,7 +187,7 @@ def _walk(error: BaseException, path: Path, cls: Any) -> list[PathFault]:
 
 def unknown(what: str, name: str, known: list[str]) -> str:
     """``unknown field 'vlues', did you mean 'values'?``"""
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
     return f"unknown {what} {name!r}" + (f", did you mean {near[0]!r}?" if near else "")
 
 
@@ -211,7 +226,9 @@ def load_json(text: str | bytes, *, where: str = "") -> Json:
 
     try:
         return json.loads(text, object_pairs_hook=pairs, parse_constant=constant, parse_float=number)
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except RecursionError as error:
+        raise InvalidInput("not JSON: nested too deeply", where=where) from error
+    except ValueError as error:  # syntax, encoding, or an integer of more digits than Python converts
         raise InvalidInput(f"not JSON: {error}", where=where) from error
 
 

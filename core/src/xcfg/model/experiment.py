@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from attrs import field, frozen
 
-from xcfg.model.json import Json, freeze
+from xcfg.model.json import Json, freeze, tupled
 from xcfg.model.kernel import OperatorChoice
 from xcfg.model.knob import Constraint
 
@@ -86,9 +86,9 @@ class SliceSpec:
     """A named selection of cases: explicit case names, axes, source classes; their union."""
 
     baseline: bool = False
-    cases: tuple[str, ...] = field(default=(), converter=tuple)
-    axes: tuple[str, ...] = field(default=(), converter=tuple)
-    source_classes: tuple[str, ...] = field(default=(), converter=tuple)
+    cases: tuple[str, ...] = field(default=(), converter=tupled)
+    axes: tuple[str, ...] = field(default=(), converter=tupled)
+    source_classes: tuple[str, ...] = field(default=(), converter=tupled)
 
 
 @frozen(kw_only=True)
@@ -116,8 +116,8 @@ class Experiment:
     baseline: Mapping[str, Json] = field(factory=dict, converter=freeze)
     mode: Mode = Mode.ONE_AT_A_TIME
     axes: Mapping[str, tuple[Json, ...]] = field(factory=dict, converter=freeze)
-    cases: tuple[CaseSpec, ...] = field(default=(), converter=tuple)
+    cases: tuple[CaseSpec, ...] = field(default=(), converter=tupled)
     slices: Mapping[str, SliceSpec] = field(factory=dict, converter=freeze)
-    constraints: tuple[Constraint, ...] = field(default=(), converter=tuple)
+    constraints: tuple[Constraint, ...] = field(default=(), converter=tupled)
     operators: Mapping[str, OperatorSides] = field(factory=dict, converter=freeze)
     clip_range: tuple[float, float] | None = None

@@ -11,7 +11,11 @@ from xcfg.model.json import Json, freeze
 
 @frozen(kw_only=True)
 class LogprobSemantics:
-    """What a reported logprob means. Part of the SEMANTIC tier."""
+    """What a reported logprob means. Part of the SEMANTIC tier.
+
+    ``vocab_size`` is the number of logits in the normaliser, padded rows included where they take part; 0 is
+    "unknown", which is not equal to anything.
+    """
 
     mode: str = "raw"
     temperature: float = 1.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
@@ -26,3 +26,8 @@ def thaw(value: Json) -> Json:
     if isinstance(value, list | tuple):
         return [thaw(item) for item in value]
     return value
+
+
+def tupled(values: Iterable[Any]) -> tuple[Any, ...]:
+    """The values as a tuple: a converter whose type a checker can follow, which ``tuple`` itself is not."""
+    return tuple(values)

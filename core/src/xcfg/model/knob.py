@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from attrs import field, frozen
 
-from xcfg.model.json import Json, freeze
+from xcfg.model.json import Json, freeze, tupled
 
 
 class SourceClass(StrEnum):
@@ -60,7 +60,7 @@ class Domain:
     """
 
     kind: Kind
-    values: tuple[Json, ...] = field(default=(), converter=tuple)
+    values: tuple[Json, ...] = field(default=(), converter=tupled)
     minimum: float | None = None
     maximum: float | None = None
     optional: bool = False

@@ -7,6 +7,7 @@ from attrs import field, frozen
 
 from xcfg.model.attempt import Measured, SideFailure
 from xcfg.model.case import Case
+from xcfg.model.json import tupled
 from xcfg.model.provenance import SideProvenance
 from xcfg.model.result import Comparison
 
@@ -19,7 +20,7 @@ class PairedTokens:
     ``rollout_logp`` and ``train_logp`` float32 (nats); ``rollout_rank`` and ``train_rank`` int64. All of shape (A,).
     """
 
-    sequence_ids: tuple[str, ...] = field(converter=tuple)
+    sequence_ids: tuple[str, ...] = field(converter=tupled)
     sequence: np.ndarray
     position: np.ndarray
     token: np.ndarray
@@ -37,7 +38,7 @@ class SideOutcome:
     attempt: int = 0
     provenance: SideProvenance | None = None
     failure: SideFailure | None = None
-    measured: Measured = Measured()
+    measured: Measured = field(factory=Measured)
 
 
 @frozen(kw_only=True)

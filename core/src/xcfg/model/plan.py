@@ -6,7 +6,7 @@ from attrs import field, frozen
 
 from xcfg.model.case import Case
 from xcfg.model.experiment import Experiment
-from xcfg.model.json import Json, freeze
+from xcfg.model.json import Json, freeze, tupled
 
 SCHEMA = "xcfg.plan/1"
 
@@ -17,15 +17,17 @@ class Plan:
 
     ``root`` is the folder that relative paths of the experiment start from; ``dimensions`` the ordered coordinate
     names of the cube; ``tokens`` the declared token source with the digest of the files it names.
+    ``reference`` is the baseline where a slice or filter left it out of ``cases``: it still gives the token batch.
     """
 
     schema: str = SCHEMA
     experiment: Experiment
     root: str
     baseline: str
-    dimensions: tuple[str, ...] = field(converter=tuple)
+    dimensions: tuple[str, ...] = field(converter=tupled)
     tokens: Json = field(converter=freeze)
-    cases: tuple[Case, ...] = field(converter=tuple)
+    cases: tuple[Case, ...] = field(converter=tupled)
+    reference: Case | None = None
 
     @property
     def runnable(self) -> tuple[Case, ...]:
@@ -33,8 +35,8 @@ class Plan:
         return tuple(case for case in self.cases if case.rejected is None)
 
     def case(self, case_id: str) -> Case:
-        """The case of this id. Raises KeyError."""
-        for case in self.cases:
-            if case.id == case_id:
+        """The case of this id, the baseline even where it is not among ``cases``. Raises KeyError."""
+        for case in (*self.cases, self.reference):
+            if case is not None and case.id == case_id:
                 return case
         raise KeyError(case_id)

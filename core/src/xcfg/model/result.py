@@ -6,9 +6,43 @@ from collections.abc import Mapping
 
 from attrs import field, frozen
 
-from xcfg.model.json import Json, freeze
+from xcfg.model.json import Json, freeze, tupled
 from xcfg.model.status import Status
 from xcfg.model.tolerance import ContractRef
+
+METRIC_NAMES = (
+    "max_abs_dlogp",
+    "mean_abs_dlogp",
+    "p95_abs_dlogp",
+    "p99_abs_dlogp",
+    "ratio0_min",
+    "ratio0_mean",
+    "ratio0_max",
+    "clipfrac0",
+    "approx_kl0",
+    "signed_mean_dlogp",
+    "std_dlogp",
+    "k1",
+    "k1_reverse",
+    "k3",
+    "k3_reverse",
+    "token_mult_prob_error",
+    "chi2_token",
+    "ess",
+    "frac_unequal",
+    "frac_gt_ln2",
+    "sequence_max_abs_mean",
+    "sequence_mean_abs_max",
+    "sequence_sum_abs_max",
+    "sequence_sum_abs_mean",
+    "corr_abs_position",
+    "corr_abs_logp",
+    "corr_abs_length",
+)
+"""Every metric of a comparison, in reporting order; formulas in :mod:`xcfg.comparator.drift`.
+
+A metric that is undefined (a correlation against a constant) or beyond the float range is absent from a mapping.
+"""
 
 
 @frozen(kw_only=True)
@@ -50,7 +84,13 @@ class Finding:
 
 @frozen(kw_only=True)
 class Comparison:
-    """The judged pair. ``metrics`` is empty unless at least one active token was finite and comparable."""
+    """The judged pair.
+
+    ``metrics`` (names in ``METRIC_NAMES``) is empty unless every active token was comparable and finite: numbers over
+    the remaining tokens would read as agreement. ``limits`` are the rows of the contract for ``dtype`` by metric name;
+    only that of ``max_abs_dlogp``, repeated as ``threshold``, decides. ``clip_interval`` bounds the ratio of
+    ``clipfrac0``. ``assumed`` names fields that neither side states.
+    """
 
     status: Status
     reason: str = ""
@@ -62,6 +102,8 @@ class Comparison:
     active_tokens: int = 0
     metrics: Mapping[str, float] = field(factory=dict, converter=freeze)
     worst: WorstToken | None = None
-    per_rank: tuple[RankComparison, ...] = field(default=(), converter=tuple)
-    findings: tuple[Finding, ...] = field(default=(), converter=tuple)
-    assumed: tuple[str, ...] = field(default=(), converter=tuple)
+    per_rank: tuple[RankComparison, ...] = field(default=(), converter=tupled)
+    findings: tuple[Finding, ...] = field(default=(), converter=tupled)
+    assumed: tuple[str, ...] = field(default=(), converter=tupled)
+    limits: Mapping[str, float] = field(factory=dict, converter=freeze)
+    clip_interval: tuple[float, float] | None = None

@@ -5,23 +5,50 @@ Rows of :class:`Samples` are (rank, sequence) pairs, so replicas of one sequence
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 
 import numpy as np
 from attrs import field, frozen
 
 from xcfg.model.ids import digest
-from xcfg.model.json import Json, freeze
+from xcfg.model.json import Json, freeze, tupled
 
 
 def _ints(values: object) -> np.ndarray:
-    array = np.array(values, dtype=np.int64)
+    """A read-only int64 copy. Raises ValueError where a value is not an integer: a token id is never rounded."""
+    array = np.asarray(values)
+    if array.size and array.dtype.kind not in "iu":
+        raise ValueError(f"integers are required, got {array.dtype}")
+    array = np.array(array, dtype=np.int64)
     array.flags.writeable = False
     return array
 
 
-def _offsets(lengths: np.ndarray) -> np.ndarray:
-    return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
+def _int_rows(rows: Iterable[Iterable[int]]) -> tuple[tuple[int, ...], ...]:
+    return tuple(tuple(row) for row in rows)
+
+
+def _bool_rows(rows: Iterable[Iterable[bool]]) -> tuple[tuple[bool, ...], ...]:
+    return tuple(tuple(row) for row in rows)
+
+
+def _float_rows(rows: Iterable[Iterable[float]] | None) -> tuple[tuple[float, ...], ...] | None:
+    return None if rows is None else tuple(tuple(row) for row in rows)
+
+
+def offsets(lengths: np.ndarray) -> np.ndarray:
+    """(R + 1,) int64: where each ragged row of these lengths starts, and the total."""
+    return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths, dtype=np.int64)])
+
+
+def ragged_index(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Flat int64 index that gathers rows ``[start, start + length)`` one after the other, without a loop."""
+    ends = np.cumsum(lengths, dtype=np.int64)
+    total = int(ends[-1]) if len(ends) else 0
+    index: np.ndarray = np.arange(total, dtype=np.int64)
+    index += np.repeat(starts - (ends - lengths), lengths)
+    return index
 
 
 @frozen(kw_only=True, eq=False)
@@ -33,11 +60,11 @@ class TokenBatch:
     natural-log probabilities that the sampler reported (nats), or None for a recorded batch.
     """
 
-    ids: tuple[str, ...] = field(converter=tuple)
-    prompts: tuple[tuple[int, ...], ...] = field(converter=lambda rows: tuple(tuple(row) for row in rows))
-    responses: tuple[tuple[int, ...], ...] = field(converter=lambda rows: tuple(tuple(row) for row in rows))
-    action_masks: tuple[tuple[bool, ...], ...] = field(converter=lambda rows: tuple(tuple(row) for row in rows))
-    sampled_logprobs: tuple[tuple[float, ...], ...] | None = None
+    ids: tuple[str, ...] = field(converter=tupled)
+    prompts: tuple[tuple[int, ...], ...] = field(converter=_int_rows)
+    responses: tuple[tuple[int, ...], ...] = field(converter=_int_rows)
+    action_masks: tuple[tuple[bool, ...], ...] = field(converter=_bool_rows)
+    sampled_logprobs: tuple[tuple[float, ...], ...] | None = field(default=None, converter=_float_rows)
     weight_version: str = ""
 
     def __attrs_post_init__(self) -> None:
@@ -49,6 +76,9 @@ class TokenBatch:
         for name, response, mask in zip(self.ids, self.responses, self.action_masks, strict=True):
             if len(response) != len(mask):
                 raise ValueError(f"sequence {name}: {len(mask)} mask values for {len(response)} response tokens")
+        reported = self.sampled_logprobs
+        if reported is not None and list(map(len, reported)) != list(map(len, self.responses)):
+            raise ValueError("a token batch needs one sampled logprob for each response token")
 
     @property
     def active_tokens(self) -> int:
@@ -89,6 +119,10 @@ class Samples:
 
     def __attrs_post_init__(self) -> None:
         """Raise ValueError where the flat arrays do not have the lengths the rows declare."""
+        if any(array.ndim != 1 for array in self.arrays().values()):
+            raise ValueError("the arrays of the samples must be flat")
+        if min(self.prompt_length.min(initial=0), self.response_length.min(initial=0)) < 0:
+            raise ValueError("a length is negative")
         rows = len(self.sequence)
         if not rows == len(self.rank) == len(self.prompt_length) == len(self.response_length):
             raise ValueError("row arrays of the samples differ in length")
@@ -106,15 +140,23 @@ class Samples:
         """Number of (rank, sequence) rows."""
         return len(self.sequence)
 
+    @cached_property
+    def input_offsets(self) -> np.ndarray:
+        """(R + 1,) int64: where each row starts in ``input_ids`` and ``position_ids``."""
+        return offsets(self.prompt_length + self.response_length)
+
+    @cached_property
+    def response_offsets(self) -> np.ndarray:
+        """(R + 1,) int64: where each row starts in ``logprobs`` and ``action_mask``."""
+        return offsets(self.response_length)
+
     def input_slice(self, row: int) -> slice:
         """Where the prompt and response of a row lie in ``input_ids`` and ``position_ids``."""
-        offsets = _offsets(self.prompt_length + self.response_length)
-        return slice(int(offsets[row]), int(offsets[row + 1]))
+        return slice(int(self.input_offsets[row]), int(self.input_offsets[row + 1]))
 
     def response_slice(self, row: int) -> slice:
         """Where the response of a row lies in ``logprobs`` and ``action_mask``."""
-        offsets = _offsets(self.response_length)
-        return slice(int(offsets[row]), int(offsets[row + 1]))
+        return slice(int(self.response_offsets[row]), int(self.response_offsets[row + 1]))
 
     def arrays(self) -> dict[str, np.ndarray]:
         """The arrays by name, as they are stored in ``samples.safetensors``."""
@@ -133,26 +175,24 @@ ARRAYS = (
 )
 
 
+_EMPTY = {"action_mask": np.zeros(0, dtype=bool), "logprobs": np.zeros(0, dtype=np.float32)}
+
+
 def concatenate(parts: Sequence[Samples]) -> Samples:
-    """The rows of several ranks as one value, ordered by (sequence, rank) whatever the order of ``parts``."""
-    rows = [(int(part.sequence[row]), int(part.rank[row]), part, row) for part in parts for row in range(part.rows)]
-    rows.sort(key=lambda item: item[:2])
-    joined: dict[str, list[np.ndarray]] = {name: [] for name in ARRAYS}
-    for _, _, part, row in rows:
-        tokens, response = part.input_slice(row), part.response_slice(row)
-        for name in ARRAYS[:4]:
-            joined[name].append(getattr(part, name)[row : row + 1])
-        joined["input_ids"].append(part.input_ids[tokens])
-        joined["position_ids"].append(part.position_ids[tokens])
-        joined["action_mask"].append(part.action_mask[response])
-        joined["logprobs"].append(part.logprobs[response])
-    dtypes = {"action_mask": np.dtype(bool), "logprobs": np.dtype(np.float32)}
-    return Samples(
-        **{
-            name: np.concatenate(chunks) if chunks else np.zeros(0, dtypes.get(name, np.dtype(np.int64)))
-            for name, chunks in joined.items()
-        }
-    )
+    """The rows of several ranks as one value, ordered by (sequence, rank) whatever the order of ``parts``.
+
+    Rows that repeat one (sequence, rank) keep the order of ``parts``.
+    """
+    blank = np.zeros(0, dtype=np.int64)
+    joined = {
+        name: np.concatenate([*(getattr(part, name) for part in parts), _EMPTY.get(name, blank)]) for name in ARRAYS
+    }
+    order = np.lexsort((joined["rank"], joined["sequence"]))
+    totals = joined["prompt_length"] + joined["response_length"]
+    tokens = ragged_index(offsets(totals)[order], totals[order])
+    response = ragged_index(offsets(joined["response_length"])[order], joined["response_length"][order])
+    index = {"input_ids": tokens, "position_ids": tokens, "action_mask": response, "logprobs": response}
+    return Samples(**{name: array[index.get(name, order)] for name, array in joined.items()})
 
 
 @frozen(kw_only=True)

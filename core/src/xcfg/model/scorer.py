@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from attrs import field, frozen
 
-from xcfg.model.json import Json, freeze
+from xcfg.model.json import Json, freeze, tupled
 from xcfg.model.knob import Lifecycle
 
 
@@ -37,9 +37,9 @@ class ScorerDescriptor:
     id: str
     summary: str
     target: str
-    roles: tuple[Role, ...] = field(converter=tuple)
+    roles: tuple[Role, ...] = field(converter=tupled)
     launch: Launch = Launch.SINGLE
-    requires: tuple[str, ...] = field(default=(), converter=tuple)
+    requires: tuple[str, ...] = field(default=(), converter=tupled)
     install: str = ""
     world_size_knob: str = ""
     read_only: bool = True
@@ -62,7 +62,7 @@ class MaterializerDescriptor:
     lifecycle: Lifecycle
     target: str = ""
     observable: bool = True
-    values: tuple[Json, ...] = field(default=(), converter=tuple)
+    values: tuple[Json, ...] = field(default=(), converter=tupled)
     reason: str = ""
     inapplicable: str = ""
 
@@ -75,13 +75,13 @@ class KernelBackendDescriptor:
     id: str
     summary: str
     target: str
-    roles: tuple[Role, ...] = field(converter=tuple)
-    architectures: tuple[str, ...] = field(default=("cpu",), converter=tuple)
-    dtypes: tuple[str, ...] = field(default=(), converter=tuple)
-    layouts: tuple[str, ...] = field(default=("full-vocabulary",), converter=tuple)
+    roles: tuple[Role, ...] = field(converter=tupled)
+    architectures: tuple[str, ...] = field(default=("cpu",), converter=tupled)
+    dtypes: tuple[str, ...] = field(default=(), converter=tupled)
+    layouts: tuple[str, ...] = field(default=("full-vocabulary",), converter=tupled)
     determinism: str = "run-to-run"
-    required_metadata: tuple[str, ...] = field(default=(), converter=tuple)
-    collectives: tuple[str, ...] = field(default=(), converter=tuple)
+    required_metadata: tuple[str, ...] = field(default=(), converter=tupled)
+    collectives: tuple[str, ...] = field(default=(), converter=tupled)
     lifecycle: Lifecycle = Lifecycle.REQUEST
     fallback: str = ""
     build_fingerprint: str = ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from xcfg.exitcodes import ExitCode
+from xcfg.exitcodes import PRECEDENCE, ExitCode
 
 
 class Status(StrEnum):
@@ -64,3 +64,9 @@ INVALID_PRECEDENCE = (
     Status.NO_THRESHOLD,
 )
 """Which invalidity is named when several apply to one comparison."""
+
+
+def severity(status: Status) -> tuple[int, int]:
+    """Orders statuses: the larger is the worse, by the precedence of exit codes, then of invalidities."""
+    rank = len(INVALID_PRECEDENCE) - INVALID_PRECEDENCE.index(status) if status in INVALID_PRECEDENCE else 0
+    return (-PRECEDENCE.index(status.exit_code), rank)

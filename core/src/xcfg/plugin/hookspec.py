@@ -1,5 +1,7 @@
 """Hook specifications, grouped by the phase in which they are called."""
 
+# mypy: disable-error-code="empty-body"
+
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence

@@ -32,6 +32,7 @@ def print_report(out: Console, content: Mapping[str, Json]) -> None:
             f"{content['engine_s']:.0f} s in engines"
         )
     out.print(_cases(content), soft_wrap=False)
+    out.print("d = training minus rollout logprob of the selected token, in nats")
     _contract(out, content)
     _worst(out, content)
     _reasons(out, content)
@@ -40,10 +41,10 @@ def print_report(out: Console, content: Mapping[str, Json]) -> None:
 
 def _cases(content: Mapping[str, Json]) -> Table:
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("case", "what differs from production", "status"):
-        made.add_column(heading, overflow="fold")
-    for heading in ("max |dlogp|", "limit", "mean", "p99", "tokens"):
-        made.add_column(heading, justify="right")
+    for heading in ("case", "changed from production", "status"):
+        made.add_column(heading, overflow="fold", no_wrap=heading == "status")
+    for heading in ("max |d|", "limit", "mean |d|", "p99 |d|", "tokens"):
+        made.add_column(heading, justify="right", no_wrap=True)
     for case in content["cases"]:
         metrics = case["metrics"]
         label = f"{case['name']}: {change(case)}" if case["name"] not in ("", "baseline") else change(case)
@@ -61,7 +62,9 @@ def _cases(content: Mapping[str, Json]) -> Table:
 
 
 def _contract(out: Console, content: Mapping[str, Json]) -> None:
-    for ref in {(c["contract"]["id"], c["contract"]["version"], c["contract"]["digest"][:12]) for c in content["cases"]}:
+    for ref in {
+        (c["contract"]["id"], c["contract"]["version"], c["contract"]["digest"][:12]) for c in content["cases"]
+    }:
         out.print(f"limits: contract {ref[0]}, version {ref[1]}, digest {ref[2]}")
 
 

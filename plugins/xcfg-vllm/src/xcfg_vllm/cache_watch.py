@@ -21,6 +21,7 @@ class CacheWatch:
         self.reset()
 
     def reset(self) -> None:
+        """Start counting anew; the cache itself is left alone."""
         self.lookups = 0
         self.skipped = 0
         self.hits = 0

@@ -63,6 +63,7 @@ class Engine:
         return self.guard(lambda: self.llm.collective_rpc(method, timeout=RPC_SECONDS, args=arguments))
 
     def worker_facts(self) -> list[dict[str, Any]]:
+        """What each worker holds now (`WorkerProbe.xcfg_facts`), rank order."""
         return self.rpc("xcfg_facts")
 
     def digests(self) -> list[dict[str, Any]]:
@@ -70,6 +71,7 @@ class Engine:
         return self.rpc("xcfg_digest")
 
     def meters(self, *, reset: bool = False) -> list[dict[str, Any]]:
+        """What each worker has seen since the last reset (`Meter.facts`), rank order."""
         return self.rpc("xcfg_meter", reset)
 
     def generate(self, prompts: Sequence[Sequence[int]], params: Sequence[Any]) -> list[Any]:
@@ -111,9 +113,11 @@ class Engine:
         _end(_children() - self._before)
 
     def __enter__(self) -> Self:
+        """Give the engine itself."""
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        """Close, whatever happened."""
         self.close()
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping, Sequence
 
 IN_PROCESS = "VLLM_ENABLE_V1_MULTIPROCESSING"
@@ -28,7 +27,7 @@ def process_environment(*, ranks: int, threads: int, cpus: Sequence[int] | None 
 
 
 def thread_binding(*, ranks: int, threads: int, cpus: Sequence[int] | None = None) -> str:
-    """vLLM's core list: cores of one rank joined by commas, ranks by `|`; `nobind` if cores do not suffice."""
+    """Core list for vLLM: cores of one rank joined by commas, ranks by `|`; `nobind` if cores do not suffice."""
     available = list(cpus) if cpus is not None else sorted(os.sched_getaffinity(0))
     if ranks * threads > len(available):
         return "nobind"
@@ -44,7 +43,3 @@ def check_environment(environment: Mapping[str, str] | None = None) -> None:
             f"{IN_PROCESS} must be 0 before vllm is imported: the live scheduler cannot be read otherwise. "
             "Start the process with xcfg_vllm.environment.process_environment()."
         )
-
-
-def vllm_is_imported() -> bool:
-    return "vllm" in sys.modules

@@ -12,4 +12,4 @@ class WorkerDied(EngineFault):
 
 
 class Unsupported(EngineFault):
-    """This combination of settings cannot be measured on this engine; the message is the capability's reason."""
+    """The combination of settings cannot be measured on this engine; the message is the capability's reason."""

@@ -34,12 +34,15 @@ class ForcedRows(LogitsProcessor):
         self.rows: dict[int, Row] = {}
 
     def is_argmax_invariant(self) -> bool:
+        """False puts it where the forcing hook looks, for greedy requests too."""
         return False
 
     def update_state(self, batch_update: BatchUpdate | None) -> None:
+        """Follow requests as they join, leave and move between rows."""
         process_dict_updates(self.rows, batch_update, _row)
 
     def apply(self, logits: torch.Tensor) -> torch.Tensor:
+        """Change nothing."""
         return logits
 
     def next_ids(self) -> dict[int, int]:

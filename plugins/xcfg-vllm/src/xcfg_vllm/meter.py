@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ class Meter:
         self.reset()
 
     def reset(self) -> None:
+        """Start counting anew."""
         self.steps = 0
         self.max_requests = 0
         self.max_tokens = 0
@@ -53,23 +55,33 @@ class Meter:
             else:
                 self.prefilled += tokens
 
-    def saw_sampling(self, logits: torch.Tensor, metadata: Any) -> None:
+    def saw_sampling(self, logits: torch.Tensor, values: Mapping[str, Sequence[float] | None]) -> None:
+        """Note `values`, per row as the sampler got them.
+
+        None is neutral, except that no temperature means greedy; a `top_k` of the whole vocabulary counts as 0.
+        """
         self.logits_dtypes[dtype_name(logits.dtype)] += 1
+        neutral = {"temperature": 0.0, "top_p": 1.0, "top_k": 0}
         for name, seen in self.sampling.items():
-            values = getattr(metadata, name, None)
-            if values is not None:
-                seen.update(round(float(value), 6) for value in values.tolist())
-            elif name == "temperature":
-                seen.add(0.0)
+            given = values.get(name)
+            if given is None:
+                seen.add(neutral[name])
+            elif name == "top_k":
+                seen.update(0 if value >= logits.shape[-1] else int(value) for value in given)
+            else:
+                seen.update(round(value, 6) for value in given)
 
     def saw_forced(self, rows: int) -> None:
+        """Note that this many rows of one step were given their id."""
         self.forced += rows
 
     def facts(self) -> dict[str, Any]:
+        """All counters as plain data."""
         plain = {name: value for name, value in vars(self).items() if isinstance(value, int)}
         dtypes = {name: dict(getattr(self, name)) for name in ("linear_dtypes", "head_dtypes", "logits_dtypes")}
         return plain | dtypes | {"sampling": {name: sorted(seen) for name, seen in self.sampling.items()}}
 
 
 def dtype_name(dtype: torch.dtype) -> str:
+    """Say `bfloat16` for `torch.bfloat16`."""
     return str(dtype).removeprefix("torch.")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from xcfg_vllm.meter import dtype_name
@@ -77,8 +80,6 @@ def compile_facts(model: torch.nn.Module, runner: Any) -> dict[str, Any]:
 
 def parallel_facts() -> dict[str, Any]:
     """Rank, world size and collective backend of this worker's tensor-parallel group, and its thread count."""
-    import os
-
     import torch
     from vllm.distributed import get_tp_group
 
@@ -92,5 +93,14 @@ def parallel_facts() -> dict[str, Any]:
         "collective_backend": torch.distributed.get_backend(group.device_group),
         "communicator": type(communicator).__name__ if communicator is not None else None,
         "threads": torch.get_num_threads(),
-        "cpus": sorted(os.sched_getaffinity(0)),
+        "cpus": _bound_cpus(),
     }
+
+
+def _bound_cpus() -> list[int]:
+    """Cores that any thread of this process may run on; only the calling thread's where /proc is missing."""
+    cpus = set(os.sched_getaffinity(0))
+    for task in Path("/proc/self/task").glob("[0-9]*"):
+        with suppress(OSError):
+            cpus |= os.sched_getaffinity(int(task.name))
+    return sorted(cpus)

@@ -53,7 +53,7 @@ def _add(digest: Any, name: str, tensor: torch.Tensor) -> None:
 
     digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)};".encode())
     data = tensor.detach().contiguous().cpu().flatten().view(torch.uint8)
-    digest.update(memoryview(data.numpy()))
+    digest.update(data.numpy().tobytes())
 
 
 def _closure_tensors(function: Any) -> Iterator[torch.Tensor]:
@@ -73,4 +73,5 @@ def _probe(module: torch.nn.Module, linear: Any, dtype: torch.dtype) -> torch.Te
         return None
     generator = torch.Generator().manual_seed(20261129)
     rows = torch.randn(PROBE_ROWS, width, generator=generator).to(dtype)
-    return linear(rows, module.weight, None)
+    answer: torch.Tensor = linear(rows, module.weight, None)
+    return answer

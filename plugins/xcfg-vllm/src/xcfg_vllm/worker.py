@@ -6,6 +6,7 @@ from typing import Any
 
 from xcfg_vllm.meter import Meter, dtype_name
 from xcfg_vllm.model_facts import attention_facts, compile_facts, parallel_facts, weight_facts
+from xcfg_vllm.sampler_watch import watch_sampler
 from xcfg_vllm.state_digest import state_digest
 
 
@@ -23,14 +24,16 @@ class WorkerProbe:
         _meter_steps(runner, meter)
         eager = not compile_facts(model, runner)["compile_wrapped"]
         hooked = _meter_dtypes(model, meter, linears=eager)
-        sampler = _sampler(runner)
-        if sampler is not None and hasattr(sampler, "register_forward_pre_hook"):
-            sampler.register_forward_pre_hook(_saw_sampling(meter), with_kwargs=True)
+        watched = watch_sampler(runner.sampler, meter)
         if force:
             from xcfg_vllm.forcing import forcing_sample
 
-            sampler.sample = forcing_sample(sampler.sample, meter.saw_forced)
-        return {"linears": hooked, "runner": type(runner).__module__ + "." + type(runner).__qualname__}
+            runner.sampler.sample = forcing_sample(runner.sampler.sample, meter.saw_forced)
+        return {
+            "linears": hooked,
+            "sampler": watched,
+            "runner": type(runner).__module__ + "." + type(runner).__qualname__,
+        }
 
     def xcfg_meter(self, reset: bool = False) -> dict[str, Any]:
         """What this worker has seen since the last reset."""
@@ -43,23 +46,18 @@ class WorkerProbe:
         """Attention, KV cache, weights, compilation, parallel group, threads and sampler as they are now."""
         model, runner = self.get_model(), self.model_runner
         context = self.vllm_config.compilation_config.static_forward_context
-        sampler = _sampler(runner)
         return {
             "attention": attention_facts(context),
             "weights": weight_facts(model),
             "compile": compile_facts(model, runner),
             "parallel": parallel_facts(),
-            "logprobs_mode": getattr(sampler, "logprobs_mode", None),
+            "logprobs_mode": getattr(runner.sampler, "logprobs_mode", None),
             "model_class": type(model).__name__,
         }
 
     def xcfg_digest(self) -> dict[str, Any]:
         """See `state_digest`."""
         return state_digest(self.get_model())
-
-
-def _sampler(runner: Any) -> Any:
-    return getattr(runner, "sampler", None)
 
 
 def _meter_steps(runner: Any, meter: Meter) -> None:
@@ -92,15 +90,5 @@ def _saw_dtype(meter: Meter, counter: str, position: int) -> Any:
         tensor = args[position] if len(args) > position else named.get("hidden_states", named.get("input_"))
         if tensor is not None:
             getattr(meter, counter)[dtype_name(tensor.dtype)] += 1
-
-    return hook
-
-
-def _saw_sampling(meter: Meter) -> Any:
-    def hook(module: Any, args: tuple[Any, ...], named: dict[str, Any]) -> None:
-        logits = named.get("logits", args[0] if args else None)
-        metadata = named.get("sampling_metadata", args[1] if len(args) > 1 else None)
-        if logits is not None and metadata is not None:
-            meter.saw_sampling(logits, metadata)
 
     return hook

@@ -14,6 +14,9 @@ from xcfg.cli.session import Session
 from xcfg.exitcodes import ExitCode
 from xcfg.model.json import Json
 
+_BRIEF = ["case_id", "name", "status", "dtype", "max_abs_dlogp", "threshold", "mean_abs_dlogp", "active_tokens"]
+"""Fields of the table where none are selected: as many as a terminal shows."""
+
 
 @click.group()
 def cube() -> None:
@@ -32,7 +35,8 @@ def query(ctx: click.Context, folder: Path, where: str, selected: tuple[str, ...
     from xcfg.cube.query import query as run_query
 
     session: Session = ctx.obj
-    fields = [name for item in selected for name in item.split(",")]
+    as_json = as_json or form == "json"
+    fields = [name for item in selected for name in item.split(",")] or ([] if as_json or form == "csv" else _BRIEF)
     rows = run_query(_store(folder), where, fields)
     status, code = ("pass", ExitCode.PASS) if rows else ("nothing", ExitCode.NOTHING)
     if form == "csv" and not as_json:
@@ -41,7 +45,7 @@ def query(ctx: click.Context, folder: Path, where: str, selected: tuple[str, ...
         headings = list(rows[0]) if rows else fields
         cells = [[_text(row[key]) for key in headings] for row in rows]
         content = document("cube.query", status, rows=rows)
-        emit(session, as_json or form == "json", content, lambda screen: table(screen, headings, cells))
+        emit(session, as_json, content, lambda screen: table(screen, headings, cells))
     ctx.exit(code)
 
 

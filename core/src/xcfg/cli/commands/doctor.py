@@ -76,13 +76,21 @@ def _engine(distribution: str) -> dict[str, Json]:
     present = [extra for extra, names in needs.items() if all(_version(name) for name in names)]
     state = "ready" if present or not needs else "no engine"
     hint = "" if state == "ready" else f"pip install '{distribution}[{sorted(needs)[0]}]'"
-    return {"plugin": distribution, "state": state, "engines": sorted({n for e in present for n in needs[e]}), "hint": hint}
+    return {
+        "plugin": distribution,
+        "state": state,
+        "engines": sorted({n for e in present for n in needs[e]}),
+        "hint": hint,
+    }
 
 
 def _print(out: Console, content: dict[str, Json]) -> None:
     table(out, ["machine", ""], [[key, str(value)] for key, value in content["machine"].items()])
     table(out, ["library", "version"], [[key, value or "not installed"] for key, value in content["libraries"].items()])
-    rows = [[item["name"], item["distribution"], item["version"], item["state"], item["error"] or ""] for item in content["plugins"]]
+    rows = [
+        [item["name"], item["distribution"], item["version"], item["state"], item["error"] or ""]
+        for item in content["plugins"]
+    ]
     table(out, ["plugin", "distribution", "version", "state", "error"], rows)
     rows = [[item["plugin"], item["state"], ", ".join(item["engines"]), item["hint"]] for item in content["engines"]]
     table(out, ["engine of", "state", "installed", "to install"], rows)

@@ -30,4 +30,9 @@ def init(session: Session, checkpoint: Path, output: Path, force: bool, as_json:
     for path, text in files.items():
         path.write_text(text, encoding="utf-8")
     names = [str(path) for path in files]
-    emit(session, as_json, document("init", files=names), lambda out: out.print(f"wrote {', '.join(names)}", markup=False))
+    emit(
+        session,
+        as_json,
+        document("init", files=names),
+        lambda out: out.print(f"wrote {', '.join(names)}", markup=False),
+    )

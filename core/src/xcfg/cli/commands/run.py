@@ -57,7 +57,7 @@ def run(
         emit(session, as_json, document("plan", **summary(plan)), lambda screen: _print_plan(screen, plan))
         return
     from xcfg.cli.commit import commit_run
-    from xcfg.cli.judge import judge
+    from xcfg.cli.judge import contract_of, judge
     from xcfg.cli.progress import progress
     from xcfg.runner.execute import execute
     from xcfg.runner.options import RunOptions
@@ -67,7 +67,7 @@ def run(
     folder = out if out is not None else Path("runs") / plan.experiment.name
     with progress(session, plan) as on_event:
         report = execute(plan, registry, folder, options, on_event=on_event)
-    contract = registry.contract(plan.experiment.contract)
+    contract = contract_of(plan, registry)
     outcomes = judge(plan, report, contract)
     commit_run(folder, plan, report, outcomes, registry)
     code = _finish(session, as_json, strict, folder, plan, report, outcomes)

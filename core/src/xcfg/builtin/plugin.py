@@ -1,0 +1,23 @@
+"""Hook implementations of core's own plugin; it takes no way that another plugin could not take."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xcfg.builtin.contracts import shipped_contracts
+from xcfg.builtin.knobs import KNOBS
+from xcfg.model.knob import Knob
+from xcfg.model.tolerance import ToleranceContract
+from xcfg.plugin.hookspec import hookimpl
+
+
+@hookimpl
+def xcfg_knobs() -> Sequence[Knob]:
+    """The knobs under core's own prefixes."""
+    return KNOBS
+
+
+@hookimpl
+def xcfg_tolerance_contracts() -> Sequence[ToleranceContract]:
+    """The contracts shipped as package data."""
+    return shipped_contracts()

@@ -1,0 +1,147 @@
+"""One case judged: comparability first, then the numbers of the active tokens."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from attrs import evolve
+
+from xcfg.comparator.artifact import alias_defects, artifact_defects
+from xcfg.comparator.defect import Defect, named
+from xcfg.comparator.drift import Drift, drift, worst_token
+from xcfg.comparator.identity import identity_defects, positions_known, token_defects
+from xcfg.comparator.observation import observation_findings
+from xcfg.comparator.pairing import RowPairs, ordered_ids, row_pairs, side_rows
+from xcfg.comparator.provenance import provenance_defects
+from xcfg.comparator.ranks import rank_comparisons, replica_findings, worst_pairs
+from xcfg.comparator.shift import shift_findings
+from xcfg.comparator.tolerance import dtype_findings, judging_row, row
+from xcfg.comparator.values import value_defects
+from xcfg.comparator.verdict import decide, within
+from xcfg.model.attempt import SideResult
+from xcfg.model.knob import SourceClass
+from xcfg.model.outcome import PairedTokens
+from xcfg.model.result import Comparison, Finding, WorstToken
+from xcfg.model.status import Status
+from xcfg.model.tolerance import ToleranceContract
+
+Judged = tuple[Comparison, PairedTokens | None]
+
+
+def compare(
+    rollout: SideResult,
+    training: SideResult,
+    contract: ToleranceContract,
+    *,
+    baseline_dtype: str = "",
+    clip_range: tuple[float, float] | None = None,
+) -> Judged:
+    """Judge ``training`` against ``rollout`` under ``contract``; never raises for what a side recorded.
+
+    ``baseline_dtype`` names the row of ``within_baseline_row`` (the judging dtype of the baseline case; empty: not
+    asked). ``clip_range`` (low, high) replaces the contract's ratio interval of ``clipfrac0``. The tokens are those
+    that were judged, on the worst replica of each sequence; None where the pair is not comparable or nothing is active.
+    """
+    judging = judging_row(rollout, training, contract)
+    base = Comparison(
+        status=Status.INVALID_ARTIFACT,
+        dtype=judging.dtype,
+        threshold=judging.threshold,
+        limits=judging.limits,
+        baseline_dtype=baseline_dtype,
+        clip_interval=clip_range or contract.clip_interval,
+        contract=contract.ref,
+        findings=(*dtype_findings("rollout", rollout.ranks), *dtype_findings("training", training.ranks)),
+    )
+    broken = [
+        *alias_defects(rollout, training),
+        *artifact_defects("rollout", rollout),
+        *artifact_defects("training", training),
+        *provenance_defects("rollout", rollout),
+        *provenance_defects("training", training),
+        *identity_defects(rollout, training),
+    ]
+    if broken:
+        return _invalid(base, broken), None
+    return _pair(rollout, training, contract, base)
+
+
+def _invalid(base: Comparison, defects: list[Defect]) -> Comparison:
+    defect = named(defects)
+    return evolve(base, status=defect.status, reason=defect.reason)
+
+
+def _pair(rollout: SideResult, training: SideResult, contract: ToleranceContract, base: Comparison) -> Judged:
+    ids = ordered_ids(rollout.sequence_ids)
+    left, right = side_rows(rollout, ids), side_rows(training, ids)
+    if mismatches := token_defects(ids, left, right):
+        return _invalid(base, mismatches), None
+    known = positions_known(rollout.samples)
+    findings = (*base.findings, *replica_findings(ids, "rollout", left), *replica_findings(ids, "training", right))
+    base = evolve(base, assumed=() if known else ("position_ids",), findings=findings)
+    pairs = row_pairs(ids, left, right)
+    tokens = pairs.tokens(worst_pairs(pairs))
+    base = evolve(base, active_tokens=len(tokens.sequence))
+    if not base.active_tokens:
+        return evolve(base, status=Status.ZERO_ACTIVE_TOKENS, reason=_nothing(ids, rollout)), None
+    if wrong := [*value_defects(ids, "rollout", left), *value_defects(ids, "training", right)]:
+        return _invalid(base, wrong), tokens
+    return _judge(rollout, training, contract, base, pairs, tokens), tokens
+
+
+def _nothing(ids: tuple[str, ...], rollout: SideResult) -> str:
+    return f"none of {int(rollout.samples.response_length.sum())} response tokens in {len(ids)} sequences is active"
+
+
+def _judge(
+    rollout: SideResult,
+    training: SideResult,
+    contract: ToleranceContract,
+    base: Comparison,
+    pairs: RowPairs,
+    tokens: PairedTokens,
+) -> Comparison:
+    interval = base.clip_interval or contract.clip_interval
+    numbers = drift(tokens, interval)
+    worst = worst_token(tokens)
+    defect = decide(numbers, judging_row(rollout, training, contract), _place(worst))
+    return evolve(
+        base,
+        status=defect.status,
+        reason=defect.reason,
+        within_baseline_row=within(numbers, row(base.baseline_dtype, contract)) if base.baseline_dtype else None,
+        metrics=numbers.metrics,
+        worst=worst,
+        per_rank=rank_comparisons(pairs, rollout, training, interval, numbers.metrics),
+        findings=(
+            *base.findings,
+            *observation_findings(tokens, base.threshold),
+            *(shift_findings(tokens) if defect.status is not Status.PASS else ()),
+            *_overflow(numbers, tokens),
+        ),
+    )
+
+
+def _place(worst: WorstToken) -> str:
+    return f"in sequence {worst.sequence!r} at position {worst.position}"
+
+
+def _overflow(numbers: Drift, tokens: PairedTokens) -> list[Finding]:
+    if not numbers.overflowed:
+        return []
+    return [
+        Finding(
+            source_class=SourceClass.LOGICAL.value,
+            subclass="observation",
+            rule="metric_overflow",
+            evidence={
+                "metrics": list(numbers.overflowed),
+                "max_abs_dlogp": numbers.metrics["max_abs_dlogp"],
+                "log_of_largest_float": math.log(np.finfo(np.float64).max),
+                "lowest_logp": min(float(tokens.rollout_logp.min()), float(tokens.train_logp.min())),
+            },
+            advice="a drift this large takes exp(d) beyond the float range; the named metrics are left out, not "
+            "replaced, and the pair cannot pass",
+        )
+    ]

@@ -1,0 +1,61 @@
+"""Names inside an experiment: of cases, and what slices refer to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from xcfg.model.codec import Path, unknown
+from xcfg.model.json import Json
+from xcfg.model.knob import SourceClass
+from xcfg.planner.problem import Problem
+
+BASELINE = "baseline"
+"""The name of the case in which nothing is changed."""
+
+
+def check_names(data: dict[str, Json]) -> list[Problem]:
+    """Case names that are empty, taken or reserved; slices that select nothing or name what is not there."""
+    return [*_case_names(data.get("cases")), *_slices(data)]
+
+
+def case_names(cases: Json) -> list[str]:
+    """The names of the explicit cases, as far as they have one."""
+    rows = cases if isinstance(cases, list) else []
+    return [row["name"] for row in rows if isinstance(row, dict) and isinstance(row.get("name"), str)]
+
+
+def _case_names(cases: Json) -> Iterator[Problem]:
+    seen: set[str] = set()
+    for index, row in enumerate(cases if isinstance(cases, list) else []):
+        name = row.get("name") if isinstance(row, dict) else None
+        path: Path = ("cases", index, "name")
+        if not isinstance(name, str):
+            continue
+        if not name.strip():
+            yield Problem(path=path, message="a case needs a name")
+        elif name == BASELINE:
+            yield Problem(path=path, message=f"{BASELINE!r} is the name of the unchanged case, take another")
+        elif name in seen:
+            yield Problem(path=path, message=f"case {name!r} appears twice")
+        seen.add(name)
+
+
+def _slices(data: dict[str, Json]) -> Iterator[Problem]:
+    slices = data.get("slices")
+    axes = data.get("axes")
+    known = {
+        "cases": ("case", [BASELINE, *case_names(data.get("cases"))]),
+        "axes": ("axis", list(axes) if isinstance(axes, dict) else []),
+        "source_classes": ("source class", [item.value for item in SourceClass]),
+    }
+    for name, content in slices.items() if isinstance(slices, dict) else ():
+        if not isinstance(content, dict):
+            continue
+        path: Path = ("slices", name)
+        if not any(content.values()):
+            yield Problem(path=path, message="the slice selects nothing", hint="give baseline, cases, axes or classes")
+        for part, (what, names) in known.items():
+            rows = content.get(part)
+            for index, item in enumerate(rows if isinstance(rows, list) else []):
+                if isinstance(item, str) and item not in names:
+                    yield Problem(path=(*path, part, index), message=unknown(what, item, names))

@@ -1,0 +1,57 @@
+"""What one plugin registers, as one value that can be sent from one interpreter to another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from attrs import field, frozen
+
+from xcfg.model.json import tupled
+from xcfg.model.knob import Knob
+from xcfg.model.scorer import KernelBackendDescriptor, MaterializerDescriptor, ScorerDescriptor
+from xcfg.model.tolerance import ToleranceContract
+
+Descriptor = Knob | ScorerDescriptor | MaterializerDescriptor | KernelBackendDescriptor | ToleranceContract
+Key = tuple[str, str]
+"""Kind and identifier: ``("knob", "rollout.dtype")``, ``("backend", "selected_logprob/reference")``."""
+
+
+@frozen(kw_only=True)
+class Contribution:
+    """The descriptors of one plugin and the distribution they come from."""
+
+    plugin: str
+    distribution: str
+    knobs: tuple[Knob, ...] = field(default=(), converter=tupled)
+    scorers: tuple[ScorerDescriptor, ...] = field(default=(), converter=tupled)
+    materializers: tuple[MaterializerDescriptor, ...] = field(default=(), converter=tupled)
+    backends: tuple[KernelBackendDescriptor, ...] = field(default=(), converter=tupled)
+    contracts: tuple[ToleranceContract, ...] = field(default=(), converter=tupled)
+
+    def items(self) -> Iterator[tuple[Key, Descriptor]]:
+        """Every descriptor with its key."""
+        for knob in self.knobs:
+            yield ("knob", knob.name), knob
+        for scorer in self.scorers:
+            yield ("scorer", scorer.id), scorer
+        for materializer in self.materializers:
+            yield materializer_key(materializer.knob, materializer.scorer), materializer
+        for backend in self.backends:
+            yield backend_key(backend.operator, backend.id), backend
+        for contract in self.contracts:
+            yield ("contract", contract.ref.id), contract
+
+
+def materializer_key(knob: str, scorer: str) -> Key:
+    """Key of the materializer of a knob for a scorer."""
+    return "materializer", f"{knob}@{scorer}"
+
+
+def backend_key(operator: str, backend: str) -> Key:
+    """Key of a backend of an operator."""
+    return "backend", f"{operator}/{backend}"
+
+
+def describe_key(key: Key) -> str:
+    """``scorer 'vllm'`` for messages."""
+    return f"{key[0]} {key[1]!r}"

@@ -1,0 +1,33 @@
+"""Calling the hooks of later phases plugin by plugin, so that one that fails is named and stops no other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pluggy
+from attrs import frozen
+
+from xcfg.plugin.stdout import stdout_to_stderr
+
+
+@frozen(kw_only=True)
+class Answer:
+    """What one plugin returned, or the exception it raised."""
+
+    plugin: str
+    value: Any = None
+    error: Exception | None = None
+
+
+def ask(manager: pluggy.PluginManager, hook: str, **arguments: Any) -> Iterator[Answer]:
+    """The answer of each plugin, in order of plugin name: the order of installation decides nothing."""
+    implementations = sorted(getattr(manager.hook, hook).get_hookimpls(), key=lambda item: item.plugin_name)
+    for implementation in implementations:
+        try:
+            with stdout_to_stderr():
+                value = implementation.function(*[arguments[name] for name in implementation.argnames])
+        except Exception as error:
+            yield Answer(plugin=implementation.plugin_name, error=error)
+        else:
+            yield Answer(plugin=implementation.plugin_name, value=value)

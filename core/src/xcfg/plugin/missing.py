@@ -1,0 +1,44 @@
+"""The error for an id that no usable plugin registered: what would bring it, or what was probably meant."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xcfg.errors import InvalidInput, PluginError, XcfgError
+from xcfg.model.codec import unknown
+from xcfg.plugin.contribution import Key, describe_key
+from xcfg.plugin.index import Index
+from xcfg.plugin.inventory import PluginInfo, PluginState
+from xcfg.plugin.known import bringing_distribution
+
+
+def missing(key: Key, index: Index, plugins: Sequence[PluginInfo]) -> XcfgError:
+    """The error to raise for a key that is not owned."""
+    if key in index.broken:
+        return PluginError(index.broken[key], where=describe_key(key), hint=_without(key, index, plugins))
+    wanted = bringing_distribution(key)
+    likely = next((info for info in plugins if info.distribution == wanted or _is_named_after(key, info)), None)
+    if likely is not None and likely.state is PluginState.DISABLED:
+        hint = "take it out of -p no:NAME, XCFG_DISABLE_PLUGINS or --no-plugins"
+        return PluginError(f"{likely.distribution}, which brings it, is disabled", where=describe_key(key), hint=hint)
+    if likely is not None and likely.error:
+        return PluginError(f"{likely.distribution} is not usable: {likely.error}", where=describe_key(key))
+    if likely is None and wanted:
+        message = f"{describe_key(key)} is not installed: {wanted} brings it"
+        return PluginError(message, hint=f"python -m pip install {wanted}")
+    names = sorted(name for kind, name in index.owned if kind == key[0])
+    broken = [f"{info.distribution} ({info.error})" for info in plugins if info.error]
+    hint = f"not loaded: {', '.join(broken)}" if broken else ""
+    kind = InvalidInput if key[0] == "knob" else PluginError
+    return kind(unknown(key[0], key[1], names), hint=hint)
+
+
+def _is_named_after(key: Key, info: PluginInfo) -> bool:
+    """Whether the id is the plugin's own name or begins with it, as its knobs must."""
+    return key[1].partition(".")[0] in (info.name, info.name.replace("-", "_"))
+
+
+def _without(key: Key, index: Index, plugins: Sequence[PluginInfo]) -> str:
+    """How to go on without one of the plugins at fault."""
+    named = [info.name for info in plugins if info.distribution != "xcfg" and info.distribution in index.broken[key]]
+    return f"leave one out with {' or '.join(f'-p no:{name}' for name in named)}" if len(named) > 1 else ""

@@ -1,0 +1,227 @@
+"""Everything the plugins registered, each object by its id and with exactly one owner."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+import pluggy
+from attrs import evolve
+
+from xcfg.errors import InvalidInput, PluginError
+from xcfg.model.case import Case, Rejection, SideConfig
+from xcfg.model.ids import canonical
+from xcfg.model.json import Json
+from xcfg.model.knob import Knob
+from xcfg.model.scorer import KernelBackendDescriptor, MaterializerDescriptor, ScorerDescriptor
+from xcfg.model.tolerance import ToleranceContract
+from xcfg.plugin.contribution import Key, backend_key, describe_key, materializer_key
+from xcfg.plugin.hooks import ask
+from xcfg.plugin.index import build_index
+from xcfg.plugin.inventory import PluginInfo, PluginState, inventory
+from xcfg.plugin.manager import LoadedPlugin, load_plugins, new_manager
+from xcfg.plugin.missing import missing
+from xcfg.plugin.tolerance import load_contract
+
+T = TypeVar("T")
+
+
+def load_registry(*, disabled: Collection[str] = (), plugins: bool = True, allow_fake: bool = False) -> Registry:
+    """Import every plugin that may be used and take in what it registers.
+
+    ``disabled`` and ``plugins`` as in :func:`xcfg.plugin.inventory.inventory`; the variable ``XCFG_DISABLE_PLUGINS``
+    is the caller's to read (:func:`xcfg.plugin.inventory.disabled_by_environment`). Never raises for a broken plugin:
+    see :attr:`Registry.failures`.
+    """
+    manager = new_manager()
+    return Registry(load_plugins(inventory(disabled, plugins=plugins), manager), manager, allow_fake=allow_fake)
+
+
+def _texts(value: object) -> bool:
+    return isinstance(value, Mapping) and all(isinstance(item, str) for pair in value.items() for item in pair)
+
+
+class Registry:
+    """Descriptors by id, and the hooks of the later phases.
+
+    Every lookup of one id raises PluginError where the plugin that registered it is broken, clashes with another or
+    is not installed; an unknown knob raises InvalidInput. Both name the nearest known id or the pip line.
+    """
+
+    def __init__(
+        self, loaded: Sequence[LoadedPlugin], manager: pluggy.PluginManager | None = None, *, allow_fake: bool = False
+    ) -> None:
+        """Index the plugins.
+
+        Without ``manager`` (descriptors of another interpreter) no hook of a later phase is called.
+        """
+        self._loaded = tuple(loaded)
+        self._index = build_index(self._loaded)
+        self._manager = manager or new_manager()
+        self._allow_fake = allow_fake
+
+    @property
+    def loaded(self) -> tuple[LoadedPlugin, ...]:
+        """Every plugin with its descriptors, as they were loaded."""
+        return self._loaded
+
+    @property
+    def plugins(self) -> tuple[PluginInfo, ...]:
+        """Every installed plugin with its state after loading."""
+        return tuple(self._judged(plugin) for plugin in self._loaded)
+
+    @property
+    def failures(self) -> Mapping[str, str]:
+        """Distribution to what is wrong with it; empty where all is well."""
+        return self._index.failures
+
+    def knobs(self) -> Mapping[str, Knob]:
+        """Every knob by name, in order of name."""
+        return self._all("knob", Knob)
+
+    def knob(self, name: str) -> Knob:
+        """The knob of this name. Raises InvalidInput with the nearest name where there is none."""
+        return self._one(("knob", name), Knob)
+
+    def scorers(self) -> Mapping[str, ScorerDescriptor]:
+        """Every scorer by id, fakes included."""
+        return self._all("scorer", ScorerDescriptor)
+
+    def scorer(self, id: str) -> ScorerDescriptor:
+        """The scorer of this id. Raises InvalidInput for a fake that was not allowed."""
+        return self._real(self._one(("scorer", id), ScorerDescriptor), ("scorer", id))
+
+    def materializer(self, knob: str, scorer: str) -> MaterializerDescriptor | None:
+        """How a knob is applied to a scorer; None where the scorer does not know it."""
+        key = materializer_key(knob, scorer)
+        known = key in self._index.owned or key in self._index.broken
+        return self._one(key, MaterializerDescriptor) if known else None
+
+    def materializers(self, scorer: str) -> Mapping[str, MaterializerDescriptor]:
+        """The usable materializers of a scorer by knob name."""
+        every = self._all("materializer", MaterializerDescriptor).values()
+        return MappingProxyType({item.knob: item for item in every if item.scorer == scorer})
+
+    def backends(self) -> Mapping[tuple[str, str], KernelBackendDescriptor]:
+        """Every kernel backend by (operator, id), fakes included."""
+        every = self._all("backend", KernelBackendDescriptor).values()
+        return MappingProxyType({(item.operator, item.id): item for item in every})
+
+    def backend(self, operator: str, id: str) -> KernelBackendDescriptor:
+        """The backend of this id for an operator. Raises InvalidInput for a fake that was not allowed."""
+        key = backend_key(operator, id)
+        return self._real(self._one(key, KernelBackendDescriptor), key)
+
+    def contracts(self) -> Mapping[str, ToleranceContract]:
+        """Every registered tolerance contract by id."""
+        return self._all("contract", ToleranceContract)
+
+    def contract(self, id_or_path: str, *, root: Path = Path()) -> ToleranceContract:
+        """The contract of an id, or the one in a JSON file; a relative path starts at ``root``.
+
+        What ends in ``.json`` is a path. Raises InvalidInput where the file is missing or wrong.
+        """
+        if id_or_path.endswith(".json"):
+            return load_contract(root / id_or_path)
+        return self._one(("contract", id_or_path), ToleranceContract)
+
+    def owner(self, kind: str, name: str | tuple[str, str]) -> str:
+        """The distribution that registered an id.
+
+        A backend is named ``(operator, id)``, a materializer ``(knob, scorer)``.
+        """
+        if isinstance(name, tuple):
+            key = backend_key(*name) if kind == "backend" else materializer_key(*name)
+        else:
+            key = (kind, name)
+        if key not in self._index.owned:
+            raise missing(key, self._index, self.plugins)
+        return self._index.owned[key].distribution
+
+    def reject_case(self, case: Case, baseline: Case) -> Rejection | None:
+        """The vetoes of the plugins on a case as one; None where there is none. Raises PluginError if a hook fails."""
+        vetoes: list[Rejection] = []
+        for name, value in self._answers("xcfg_reject_case", case=case, baseline=baseline):
+            if isinstance(value, Rejection):
+                vetoes.append(value)
+            elif value is not None:
+                raise self._broken(name, f"xcfg_reject_case must return a Rejection or None, got {value!r}")
+        if not vetoes:
+            return None
+        return Rejection(kind=vetoes[0].kind, reason="; ".join(veto.reason for veto in vetoes))
+
+    def process_environment(self, side: SideConfig) -> dict[str, str]:
+        """The variables the plugins ask for. Raises PluginError where two disagree or a hook fails."""
+        merged: dict[str, str] = {}
+        owners: dict[str, str] = {}
+        for name, value in self._answers("xcfg_process_environment", side=side):
+            if not _texts(value):
+                raise self._broken(name, f"xcfg_process_environment must return texts by name, got {value!r}")
+            for variable, text in value.items():
+                if merged.setdefault(variable, text) != text:
+                    first = self._distribution(owners[variable])
+                    message = f"{first} sets {variable} to {merged[variable]!r}, {self._distribution(name)} to {text!r}"
+                    raise PluginError(message, hint=f"leave one out with -p no:{owners[variable]} or -p no:{name}")
+                owners.setdefault(variable, name)
+        return merged
+
+    def environment_facts(self, role: str) -> dict[str, Json]:
+        """Facts by plugin name. They decide nothing, so a hook that fails leaves its error as its fact."""
+        facts: dict[str, Json] = {}
+        for answer in ask(self._manager, "xcfg_environment_facts", role=role):
+            if answer.error is not None:
+                facts[answer.plugin] = {"error": f"{type(answer.error).__name__}: {answer.error}"}
+                continue
+            try:
+                canonical(answer.value)
+            except Exception as error:  # the codec's own errors vary with what the plugin returned
+                facts[answer.plugin] = {"error": f"not JSON: {error}"}
+            else:
+                facts[answer.plugin] = answer.value
+        return facts
+
+    def notify(self, hook: str, **arguments: Any) -> tuple[str, ...]:
+        """Tell the observers; returns a sentence for each that failed, which changes no result."""
+        return tuple(
+            f"{self._distribution(answer.plugin)}: {hook} raised {type(answer.error).__name__}: {answer.error}"
+            for answer in ask(self._manager, hook, **arguments)
+            if answer.error is not None
+        )
+
+    def _all(self, kind: str, cls: type[T]) -> Mapping[str, T]:
+        found = sorted((key[1], item.value) for key, item in self._index.owned.items() if key[0] == kind)
+        return MappingProxyType({name: value for name, value in found if isinstance(value, cls)})
+
+    def _one(self, key: Key, cls: type[T]) -> T:
+        item = self._index.owned.get(key)
+        if item is None or not isinstance(item.value, cls):
+            raise missing(key, self._index, self.plugins)
+        return item.value
+
+    def _real(self, value: T, key: Key) -> T:
+        if getattr(value, "fake", False) and not self._allow_fake:
+            raise InvalidInput(f"{describe_key(key)} is a fake for tests", hint="allowed only with --allow-fake")
+        return value
+
+    def _answers(self, hook: str, **arguments: Any) -> list[tuple[str, Any]]:
+        """Answers by plugin name; the first failure is raised, for a decision must not be taken without a voice."""
+        answers = list(ask(self._manager, hook, **arguments))
+        for answer in answers:
+            if answer.error is not None:
+                text = f"{hook} raised {type(answer.error).__name__}: {answer.error}"
+                raise self._broken(answer.plugin, text) from answer.error
+        return [(answer.plugin, answer.value) for answer in answers]
+
+    def _broken(self, plugin: str, message: str) -> PluginError:
+        return PluginError(f"{self._distribution(plugin)}: {message}", hint=f"leave it out with -p no:{plugin}")
+
+    def _distribution(self, plugin: str) -> str:
+        return next((item.info.distribution for item in self._loaded if item.info.name == plugin), plugin)
+
+    def _judged(self, plugin: LoadedPlugin) -> PluginInfo:
+        fault = self.failures.get(plugin.info.distribution, "")
+        if plugin.info.state is not PluginState.LOADED or not fault:
+            return plugin.info
+        return evolve(plugin.info, state=PluginState.FAILED, error=fault)

@@ -1,0 +1,1 @@
+"""Execution: side runs in isolated processes, sealed on disk, each distinct engine constructed once."""

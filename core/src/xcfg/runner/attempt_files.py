@@ -1,0 +1,201 @@
+"""The files of one attempt: written once, sealed, and read back only where everything still holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TypeVar
+
+from attrs import field, frozen
+from safetensors.numpy import load as load_tensors
+from safetensors.numpy import save
+
+from xcfg.errors import ArtifactError, InvalidInput
+from xcfg.model.attempt import SCHEMA, Measured, SideFailure, SideResult
+from xcfg.model.case import SideConfig
+from xcfg.model.codec import load_json, structure
+from xcfg.model.identity import SideIdentity
+from xcfg.model.json import Json, freeze
+from xcfg.model.kernel import BoundKernel
+from xcfg.model.provenance import KnobProvenance, KnobState, SideProvenance
+from xcfg.model.sample import RankInfo, Samples
+from xcfg.plugin.checkpoint import CheckpointDigest
+from xcfg.runner.durable import encode, room, write_json, write_new
+from xcfg.runner.merge import Merged
+from xcfg.runner.seal import seal, verify
+from xcfg.runner.store import side_id
+
+T = TypeVar("T")
+
+FAILURE = "failure.json"
+SAMPLES = "samples.safetensors"
+
+
+@frozen(kw_only=True)
+class _Identity:
+    schema: str
+    identity: SideIdentity
+
+
+@frozen(kw_only=True)
+class _Values:
+    """``requested.json`` and ``materialized.json``; only the former holds the side's configuration."""
+
+    knobs: Mapping[str, Json] = field(converter=freeze)
+    side: SideConfig | None = None
+
+
+@frozen(kw_only=True)
+class _Reading:
+    observed: Json = field(converter=freeze)
+    state: KnobState
+    reason: str
+
+
+@frozen(kw_only=True)
+class _Observed:
+    knobs: Mapping[str, _Reading] = field(converter=freeze)
+    operators: Mapping[str, BoundKernel] = field(converter=freeze)
+
+
+@frozen(kw_only=True)
+class _Ranks:
+    expected: int
+    ranks: tuple[RankInfo, ...]
+    sequence_ids: tuple[str, ...]
+    fake: bool
+
+
+@frozen(kw_only=True)
+class Surroundings:
+    """What an attempt was made with and by: compared at resume (``fingerprint``), or only kept."""
+
+    fingerprint: Mapping[str, Json] = field(converter=freeze)
+    facts: Mapping[str, Json] = field(converter=freeze)
+    launch: str
+
+
+@frozen(kw_only=True)
+class Attempt:
+    """A sealed attempt as it was read back."""
+
+    config: SideConfig
+    result: SideResult
+    measured: Measured
+    surroundings: Surroundings
+
+
+@frozen(kw_only=True)
+class FailedAttempt:
+    """Content of ``failure.json``."""
+
+    schema: str = SCHEMA
+    failure: SideFailure
+    launch: str
+
+
+def write_attempt(
+    folder: Path, subject: str, config: SideConfig, merged: Merged, around: Surroundings, logs: Mapping[str, bytes]
+) -> None:
+    """Write every payload into the empty ``folder``, then the seal. Raises EnvironmentFault where there is no room."""
+    result, provenance = merged.result, merged.result.provenance
+    knobs = provenance.knobs
+    documents: dict[str, Json] = {
+        "identity": _Identity(schema=SCHEMA, identity=result.identity),
+        "requested": _Values(knobs={name: item.requested for name, item in knobs.items()}, side=config),
+        "materialized": _Values(knobs={name: item.materialized for name, item in knobs.items()}),
+        "observed": _Observed(
+            knobs={
+                name: _Reading(observed=item.observed, state=item.state, reason=item.reason)
+                for name, item in knobs.items()
+            },
+            operators=provenance.operators,
+        ),
+        "ranks": _Ranks(
+            expected=result.expected_ranks, ranks=result.ranks, sequence_ids=result.sequence_ids, fake=result.fake
+        ),
+        "timing": merged.measured,
+        "environment": around,
+    }
+    for name, value in documents.items():
+        write_new(folder / f"{name}.json", encode(value))
+    write_new(folder / SAMPLES, save(result.samples.arrays()))
+    write_logs(folder, logs)
+    seal(folder, subject)
+
+
+def write_logs(folder: Path, logs: Mapping[str, bytes]) -> None:
+    """Write the parts of the process logs that belong to an attempt."""
+    for name, data in logs.items():
+        path = folder / "logs" / name
+        with room(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+        write_new(path, data)
+
+
+def write_failure(folder: Path, failure: SideFailure, launch: str, logs: Mapping[str, bytes]) -> None:
+    """Record in ``folder`` why the attempt gave nothing."""
+    write_logs(folder, logs)
+    write_json(folder / FAILURE, FailedAttempt(failure=failure, launch=launch))
+
+
+def read_failure(folder: Path) -> FailedAttempt | None:
+    """The recorded failure of an attempt, if it is one. Raises ArtifactError where the record is unreadable."""
+    path = folder / FAILURE
+    return _load(path, FailedAttempt) if path.exists() else None
+
+
+def subject_of(side: str, number: int) -> str:
+    """What the seal of an attempt names."""
+    return f"{side}/attempt-{number:04d}"
+
+
+def read_attempt(folder: Path, side: str, number: int) -> Attempt:
+    """A sealed attempt. Raises ArtifactError where a seal, a schema or a digest does not hold."""
+    verify(folder, subject_of(side, number))
+    identity = _load(folder / "identity.json", _Identity)
+    requested = _load(folder / "requested.json", _Values)
+    materialized = _load(folder / "materialized.json", _Values).knobs
+    observed = _load(folder / "observed.json", _Observed)
+    ranks = _load(folder / "ranks.json", _Ranks)
+    if identity.schema != SCHEMA or requested.side is None:
+        raise ArtifactError(f"schema {identity.schema!r}, expected {SCHEMA!r}", where=str(folder))
+    proven = identity.identity
+    digests = CheckpointDigest(weights=proven.checkpoint_digest, tokenizer=proven.tokenizer_digest)
+    if side_id(requested.side, proven.token_digest, digests) != side:
+        raise ArtifactError("configuration and identity do not give this side id", where=str(folder))
+    try:
+        knobs = {
+            name: KnobProvenance(
+                requested=requested.knobs[name],
+                materialized=materialized[name],
+                observed=item.observed,
+                state=item.state,
+                reason=item.reason,
+            )
+            for name, item in observed.knobs.items()
+        }
+        samples = Samples(**load_tensors((folder / SAMPLES).read_bytes()))
+    except Exception as error:  # safetensors has no common base for its errors
+        raise ArtifactError(f"unusable content: {error}", where=str(folder)) from error
+    return Attempt(
+        config=requested.side,
+        result=SideResult(
+            identity=proven,
+            provenance=SideProvenance(knobs=knobs, operators=observed.operators),
+            ranks=ranks.ranks,
+            expected_ranks=ranks.expected,
+            sequence_ids=ranks.sequence_ids,
+            samples=samples,
+            fake=ranks.fake,
+        ),
+        measured=_load(folder / "timing.json", Measured),
+        surroundings=_load(folder / "environment.json", Surroundings),
+    )
+
+
+def _load(path: Path, cls: type[T]) -> T:
+    try:
+        return structure(load_json(path.read_bytes(), where=str(path)), cls)
+    except (OSError, InvalidInput) as error:
+        raise ArtifactError(f"unreadable: {error}", where=str(path)) from error

@@ -1,0 +1,137 @@
+"""Scoring one side run on an open engine and collecting the rank's evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from typing import Any
+
+import numpy as np
+from attrs import evolve, frozen
+
+from xcfg.errors import UnsupportedError
+from xcfg.model.capability import Unsupported
+from xcfg.model.json import Json
+from xcfg.model.kernel import BoundKernel
+from xcfg.model.knob import Lifecycle
+from xcfg.model.sample import Samples, TokenBatch
+from xcfg.plugin.protocols import KernelBackend, Scored, Scorer, ScoreRequest, ScorerIdentity, Settings
+from xcfg.runner.child_engine import Knobs, load
+from xcfg.runner.launch import OperatorTask, Step
+from xcfg.runner.memory import peak_rss
+from xcfg.runner.rank_record import KnobReading, RankRecord, Repeats
+
+OPERATOR_OF_KNOB = {"logp.backend": "selected_logprob"}
+"""Knobs whose value is the backend of an operator: applied by binding it, read back from what was bound."""
+
+
+@frozen(kw_only=True)
+class _Bound:
+    calls: Mapping[str, Callable[..., Any]]
+    backends: Mapping[str, KernelBackend]
+
+    def identify(self) -> dict[str, BoundKernel]:
+        return {name: backend.identify(self.calls[name]) for name, backend in self.backends.items()}
+
+
+def score_step(
+    scorer: Scorer,
+    identity: ScorerIdentity,
+    knobs: Knobs,
+    step: Step,
+    batch: TokenBatch,
+    engine: Settings,
+    repeat: int,
+    rank: int,
+) -> tuple[RankRecord, Samples]:
+    """Apply the step's request-time values, bind its operators, score, and read everything back.
+
+    Raises UnsupportedError before anything is scored, or whatever the scorer raises.
+    """
+    settings = Settings(engine=dict(engine.engine), env=dict(engine.env))
+    for task in step.knobs:
+        if task.lifecycle is Lifecycle.REQUEST and task.name not in OPERATOR_OF_KNOB:
+            knobs.probe(task, step.knobs)
+            knobs.draft(task, settings)
+    with ExitStack() as stack:
+        bound = _bind(scorer, step.operators, stack)
+        request = ScoreRequest(settings=settings.request, operators=bound.calls)
+        before = scorer.state_digest()
+        scored = scorer.score(batch, request)
+        repeats = _repeat(scored, [scorer.score(batch, request) for _ in range(repeat - 1)])
+        after = scorer.state_digest()
+        operators = bound.identify()
+    record = RankRecord(
+        rank=rank,
+        world_size=knobs.spec.world_size,
+        token_digest=batch.digest(),
+        sequence_ids=batch.ids,
+        checkpoint_digest=identity.checkpoint_digest,
+        tokenizer_digest=identity.tokenizer_digest,
+        optimizer_steps=identity.optimizer_steps,
+        recorded=identity.recorded,
+        state_before=before,
+        state_after=after,
+        semantics=scored.semantics,
+        info=scored.rank,
+        knobs=_readings(scorer, knobs, step, operators),
+        operators=operators,
+        repeats=repeats,
+        peak_rss=peak_rss(),
+        samples="",
+    )
+    return record, scored.samples
+
+
+def _bind(scorer: Scorer, tasks: tuple[OperatorTask, ...], stack: ExitStack) -> _Bound:
+    calls: dict[str, Callable[..., Any]] = {}
+    backends: dict[str, KernelBackend] = {}
+    for task in tasks:
+        request = scorer.kernel_request(task.operator, task.options)
+        if request is None:
+            raise UnsupportedError(f"the scorer lets no backend take over {task.operator}", where=task.operator)
+        backend: KernelBackend = load(task.target)()
+        found = backend.probe(request)
+        if isinstance(found, Unsupported):
+            raise UnsupportedError(f"{task.operator} = {task.backend}: {found.reason}", where=task.operator)
+        calls[task.operator] = stack.enter_context(backend.bind(request))
+        backends[task.operator] = backend
+    return _Bound(calls=calls, backends=backends)
+
+
+def _readings(scorer: Scorer, knobs: Knobs, step: Step, operators: Mapping[str, BoundKernel]) -> dict[str, KnobReading]:
+    return {
+        task.name: _kernel_reading(task.value, operators.get(OPERATOR_OF_KNOB[task.name]))
+        if task.name in OPERATOR_OF_KNOB
+        else knobs.read_back(task, scorer.live)
+        for task in step.knobs
+    }
+
+
+def _kernel_reading(value: Json, bound: BoundKernel | None) -> KnobReading:
+    if bound is None:
+        return KnobReading(materialized=value, unobservable="no backend was bound")
+    return KnobReading(materialized=value, observed=bound.backend)
+
+
+def _repeat(first: Scored, others: list[Scored]) -> Repeats:
+    result = Repeats(count=1, bitwise_equal=True)
+    for other in others:
+        result = evolve(_against(first.samples, other.samples, result), count=result.count + 1)
+    return result
+
+
+def _against(first: Samples, other: Samples, former: Repeats) -> Repeats:
+    arrays, others = first.arrays(), other.arrays()
+    same_rows = all(np.array_equal(arrays[name], others[name]) for name in arrays if name != "logprobs")
+    if not same_rows:
+        return evolve(former, bitwise_equal=False, max_abs_difference=None)
+    bitwise = former.bitwise_equal and arrays["logprobs"].tobytes() == others["logprobs"].tobytes()
+    gaps = np.abs(arrays["logprobs"].astype(np.float64) - others["logprobs"].astype(np.float64))
+    largest = float(gaps.max(initial=0.0))
+    known = former.max_abs_difference is not None and np.isfinite(largest)
+    return evolve(
+        former,
+        bitwise_equal=bitwise,
+        max_abs_difference=max(former.max_abs_difference or 0.0, largest) if known else None,
+    )

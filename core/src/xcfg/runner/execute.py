@@ -1,0 +1,144 @@
+"""Executes a plan: each distinct engine once, what is sealed on disk not again."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from xcfg.model.case import SideConfig
+from xcfg.model.experiment import SampleSource
+from xcfg.model.plan import Plan
+from xcfg.model.sample import TokenBatch
+from xcfg.plugin.checkpoint import CheckpointDigest
+from xcfg.plugin.protocols import Prompt
+from xcfg.runner.binding import Binding, LastRun, bind, check, finish
+from xcfg.runner.checkpoints import digest_all, remember, resolve
+from xcfg.runner.context import Context
+from xcfg.runner.durable import write_json
+from xcfg.runner.events import Event
+from xcfg.runner.execution import Execution
+from xcfg.runner.frozen import freeze_tokens, load_frozen
+from xcfg.runner.interrupt import like_ctrl_c
+from xcfg.runner.jobs import default_jobs, folder_bytes
+from xcfg.runner.lock import locked
+from xcfg.runner.lookup import Lookup
+from xcfg.runner.options import RunOptions
+from xcfg.runner.report import RunReport
+from xcfg.runner.schedule import group, side_configs, with_sampler
+from xcfg.runner.store import Store
+from xcfg.runner.tokens import read_batch, read_prompts
+
+
+def execute(
+    plan: Plan,
+    registry: Lookup,
+    out: Path,
+    options: RunOptions,
+    on_event: Callable[[Event], None] = lambda event: None,
+) -> RunReport:
+    """Run the plan's side runs into the folder ``out`` and report all of them.
+
+    A failing side run is part of the report. Raises InvalidInput (wrong tokens or checkpoint, a folder of another
+    experiment or in use) before anything is touched, PluginError, ArtifactError (the folder is damaged),
+    EnvironmentFault (no room for the folder's own files), and KeyboardInterrupt once the children are gone.
+    """
+    started = time.monotonic()
+    store = Store(out.absolute())
+    configs = side_configs(plan)
+    source = plan.experiment.tokens.sample
+    sampler = plan.case(plan.baseline).rollout
+    groups = group(configs, registry)
+    checkpoints = _checkpoints(plan, (*configs, sampler), store)
+    binding = _binding(plan, registry, checkpoints[plan.experiment.checkpoint.path], sampler if source else None)
+    check(store, binding)
+    known = load_frozen(store.tokens)
+    prompts, recorded = _source(plan, source) if known is None else ((), None)
+    with like_ctrl_c(), locked(store.root):
+        check(store, binding)
+        bind(store, binding, _plain(checkpoints))
+        write_json(store.plan, plan)
+        remember(plan.root, checkpoints, _cache(store))
+        tokens = known or load_frozen(store.tokens) or _freeze(store, recorded, plan)
+        if tokens is None and source is not None:
+            groups = with_sampler(groups, sampler, source, registry)
+        lock = threading.Lock()
+
+        def emit(event: Event) -> None:
+            with lock:
+                on_event(event)
+
+        context = Context(
+            store=store,
+            registry=registry,
+            options=options,
+            root=plan.root,
+            checkpoints=checkpoints,
+            prompts=prompts,
+            emit=emit,
+            stop=threading.Event(),
+        )
+        jobs = options.jobs or default_jobs(folder_bytes([resolve(plan.root, path) for path in checkpoints]))
+        execution = Execution(context=context, groups=groups, jobs=jobs, tokens=tokens)
+        execution.run()
+        wall = time.monotonic() - started
+        engines = execution.engines()
+        finish(
+            store,
+            LastRun(
+                engines={
+                    "distinct": engines.distinct,
+                    "constructed": engines.constructed,
+                    "reused_from_disk": engines.reused_from_disk,
+                },
+                wall_s=wall,
+                engine_s=execution.engine_s,
+                sampling=execution.sampling,
+            ),
+        )
+    return RunReport(
+        identity=binding,
+        tokens=execution.tokens,
+        sides={config.digest(): run for config in configs if (run := execution.sides.get(config.digest()))},
+        engines=engines,
+        wall_s=wall,
+        engine_s=execution.engine_s,
+        refused=tuple(execution.refused),
+    )
+
+
+def _checkpoints(plan: Plan, configs: tuple[SideConfig, ...], store: Store) -> dict[str, CheckpointDigest]:
+    paths = [plan.experiment.checkpoint.path, *(config.checkpoint.path for config in configs)]
+    return digest_all(plan.root, paths, _cache(store))
+
+
+def _cache(store: Store) -> Path:
+    return store.root / "checkpoints.json"
+
+
+def _plain(checkpoints: dict[str, CheckpointDigest]) -> dict[str, dict[str, str]]:
+    return {path: {"weights": item.weights, "tokenizer": item.tokenizer} for path, item in checkpoints.items()}
+
+
+def _binding(plan: Plan, registry: Lookup, checkpoint: CheckpointDigest, sampler: SideConfig | None) -> Binding:
+    return Binding(
+        checkpoint=checkpoint.weights,
+        tokenizer=checkpoint.tokenizer,
+        tokens=plan.tokens,
+        sampler=sampler.digest() if sampler is not None else "",
+        contract=registry.contract(plan.experiment.contract, root=Path(plan.root)).ref,
+    )
+
+
+def _source(plan: Plan, source: SampleSource | None) -> tuple[tuple[Prompt, ...], TokenBatch | None]:
+    """The prompts to sample from, or the recorded batch."""
+    if source is not None:
+        return read_prompts(Path(plan.root) / source.prompts), None
+    return (), read_batch(Path(plan.root) / plan.experiment.tokens.recorded)
+
+
+def _freeze(store: Store, recorded: TokenBatch | None, plan: Plan) -> TokenBatch | None:
+    if recorded is not None:
+        freeze_tokens(store.tokens, recorded, {"recorded": plan.experiment.tokens.recorded})
+    return recorded

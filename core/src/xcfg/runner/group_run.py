@@ -1,0 +1,134 @@
+"""One engine group: launched, collected, and its end explained."""
+
+from __future__ import annotations
+
+import uuid
+from pathlib import Path
+
+from attrs import evolve, field, frozen
+
+from xcfg.errors import EnvironmentFault
+from xcfg.model.attempt import SideFailure
+from xcfg.model.case import SideConfig
+from xcfg.model.json import tupled
+from xcfg.model.sample import TokenBatch
+from xcfg.model.status import Status
+from xcfg.runner.artifacts import launch_findings
+from xcfg.runner.collect import Collector
+from xcfg.runner.context import Context
+from xcfg.runner.durable import encode, make_folders, write_new
+from xcfg.runner.environment import child_environment
+from xcfg.runner.exits import write_exit
+from xcfg.runner.failure import RankFailure
+from xcfg.runner.launch import LaunchSpec
+from xcfg.runner.rank_record import record_name
+from xcfg.runner.report import SideRun
+from xcfg.runner.reporter import NO_ROOM_EXIT
+from xcfg.runner.schedule import Group
+from xcfg.runner.specify import specify
+from xcfg.runner.staging import LogParts, first_failure, phase, present
+from xcfg.runner.supervisor import Ended, Ending, command, supervise
+
+
+@frozen(kw_only=True)
+class GroupOutcome:
+    """What one launch gave. ``left`` are side runs it did not come to: they need another engine."""
+
+    runs: tuple[SideRun, ...] = field(converter=tupled)
+    left: tuple[SideConfig, ...] = field(default=(), converter=tupled)
+    tokens: TokenBatch | None = None
+    sampling: SideFailure | None = None
+    seconds: float = 0.0
+
+
+def run_group(group: Group, context: Context, tokens: TokenBatch | None) -> GroupOutcome:
+    """Launch the group's engine once and take over all it gives. Never raises for what goes wrong in the launch."""
+    try:
+        launch = context.store.new_launch()
+        spec = specify(group, context, launch)
+        _lay_out(spec, launch)
+    except EnvironmentFault as error:
+        return _without_room(group, tokens, error)
+    collector = Collector(
+        context=context, group=group, spec=spec, launch=launch, logs=LogParts(launch / "logs"), tokens=tokens
+    )
+    ended = supervise(
+        command(launch / "spec.json", spec.launch, spec.world_size, launch / "logs"),
+        child_environment(group.engine, context.registry, uuid.uuid4().hex),
+        launch / "logs",
+        collector.collect,
+        context.options.timeout,
+        context.stop,
+    )
+    unfinished = collector.left or collector.tokens is None
+    if unfinished and not collector.explained and ended.ending is not Ending.STOPPED:
+        _explain(collector, ended)
+    write_exit(launch, ended, complete=collector.clean)
+    findings = launch_findings(context.store, launch.name)
+    return GroupOutcome(
+        runs=[run if run.result is None else evolve(run, findings=findings) for run in collector.runs],
+        left=collector.left,
+        tokens=collector.tokens,
+        sampling=collector.sampling,
+        seconds=ended.seconds,
+    )
+
+
+def _lay_out(spec: LaunchSpec, launch: Path) -> None:
+    folders = [Path(step.folder) for step in spec.steps]
+    if spec.sample is not None:
+        folders.append(Path(spec.sample.folder))
+    for folder in (Path(spec.folder), launch / "logs", *folders):
+        make_folders(folder)
+    write_new(launch / "spec.json", encode(spec))
+
+
+def _without_room(group: Group, tokens: TokenBatch | None, error: EnvironmentFault) -> GroupOutcome:
+    failure = SideFailure(status=Status.ENVIRONMENT_ERROR, reason=str(error))
+    runs = [SideRun(config=config, failure=failure) for config in group.sides]
+    return GroupOutcome(runs=runs, tokens=tokens, sampling=failure if tokens is None else None)
+
+
+def _explain(collector: Collector, ended: Ended) -> None:
+    """Charge the end of a launch to the side run it was working on, or to all where no engine ever stood."""
+    ranks, folder = collector.spec.world_size, Path(collector.spec.folder)
+    at = phase(folder, ranks)
+    before = at not in ("score", "close")
+    if collector.sampling is not None:
+        collector.fail_all(collector.sampling)
+        return
+    step = collector.step if collector.left and not before else None
+    own = first_failure(step, ranks) if step is not None else None
+    known = own or first_failure(folder, ranks)
+    if ended.ending is Ending.TIMEOUT:
+        failure = SideFailure(status=Status.TIMEOUT, reason=_late(collector.context.options.timeout, at))
+    elif known is not None:
+        failure = SideFailure(status=known.status, reason=_said(known))
+    else:
+        failure = _silent(collector, ended, at, step)
+    if before:
+        collector.fail_all(failure)
+    else:
+        collector.fail_next(failure)
+
+
+def _late(timeout: float, at: str) -> str:
+    return f"not done after {timeout:g} s ({at or 'start'}); its processes were ended"
+
+
+def _said(failure: RankFailure) -> str:
+    return f"{failure.phase}: {failure.reason}"
+
+
+def _silent(collector: Collector, ended: Ended, at: str, step: Path | None) -> SideFailure:
+    """A process that ended without a word: killed, crashed, or gone without writing what it owes."""
+    how = f"signal {ended.code - 128}" if ended.code > 128 else f"exit code {ended.code}"
+    if ended.code == NO_ROOM_EXIT:
+        return SideFailure(status=Status.ENVIRONMENT_ERROR, reason=f"no space left ({at}), not even for the reason")
+    if at in ("", "import", "open"):
+        return SideFailure(status=Status.LAUNCH_ERROR, reason=f"the process ended with {how} ({at or 'start'})")
+    if ended.code == 0 and step is not None:
+        there = present(step, collector.spec.world_size, record_name)
+        reason = f"{there} of {collector.spec.world_size} ranks left a record"
+        return SideFailure(status=Status.INVALID_ARTIFACT, reason=reason)
+    return SideFailure(status=Status.SCORER_ERROR, reason=f"the process ended with {how} ({at})")

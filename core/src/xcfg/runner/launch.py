@@ -1,0 +1,82 @@
+"""What a child process is told: plain frozen data of one side only, written as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from attrs import field, frozen
+
+from xcfg.model.experiment import SampleSource
+from xcfg.model.json import Json, freeze, tupled
+from xcfg.model.knob import Lifecycle
+from xcfg.model.scorer import Launch, Role
+from xcfg.plugin.protocols import Prompt
+
+SCHEMA = "xcfg.launch/1"
+
+
+@frozen(kw_only=True)
+class KnobTask:
+    """One knob to apply and to read back. ``target`` is the materializer's import string."""
+
+    name: str
+    value: Json = field(default=None, converter=freeze)
+    target: str
+    lifecycle: Lifecycle
+    observable: bool = True
+
+
+@frozen(kw_only=True)
+class OperatorTask:
+    """One kernel operator to bind while a side is scored."""
+
+    operator: str
+    backend: str
+    target: str
+    options: Mapping[str, Json] = field(factory=dict, converter=freeze)
+
+
+@frozen(kw_only=True)
+class Step:
+    """One side run on the open engine. ``knobs`` are all of the side's, ``folder`` is where its ranks write."""
+
+    folder: str
+    knobs: tuple[KnobTask, ...] = field(converter=tupled)
+    operators: tuple[OperatorTask, ...] = field(default=(), converter=tupled)
+
+
+@frozen(kw_only=True)
+class SampleTask:
+    """Sample the token batch before the first step. ``folder`` is where the ranks write it."""
+
+    folder: str
+    prompts: tuple[Prompt, ...] = field(converter=tupled)
+    source: SampleSource
+
+
+@frozen(kw_only=True)
+class LaunchSpec:
+    """Everything one engine's processes need.
+
+    ``engine`` are the knobs the engine is opened with. ``tokens`` names the frozen batch, or is empty where ``sample``
+    makes it. ``folder`` takes the ranks' own state: phase, failure, closing times. ``facts`` names the plugins whose
+    environment facts are asked.
+    """
+
+    schema: str = SCHEMA
+    role: Role
+    scorer: str
+    target: str
+    launch: Launch
+    world_size: int
+    requires: tuple[str, ...] = field(default=(), converter=tupled)
+    install: str = ""
+    checkpoint: str
+    trust_remote_code: bool = False
+    engine: tuple[KnobTask, ...] = field(converter=tupled)
+    steps: tuple[Step, ...] = field(default=(), converter=tupled)
+    tokens: str = ""
+    sample: SampleTask | None = None
+    repeat: int = 1
+    folder: str
+    facts: tuple[str, ...] = field(default=(), converter=tupled)

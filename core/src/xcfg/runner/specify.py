@@ -1,0 +1,100 @@
+"""From an engine group to the launch specification of its processes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from xcfg.errors import InvalidInput
+from xcfg.model.case import SideConfig
+from xcfg.model.knob import Lifecycle
+from xcfg.model.scorer import Launch, ScorerDescriptor
+from xcfg.plugin.inventory import PluginState
+from xcfg.runner.checkpoints import resolve
+from xcfg.runner.context import Context
+from xcfg.runner.launch import KnobTask, LaunchSpec, OperatorTask, SampleTask, Step
+from xcfg.runner.lookup import Lookup
+from xcfg.runner.schedule import Group
+
+
+def world_size(config: SideConfig, scorer: ScorerDescriptor) -> int:
+    """Ranks to launch: the value of the scorer's world size knob for an elastic launch, one process otherwise.
+
+    Raises InvalidInput where an elastic scorer has no number to go by.
+    """
+    if scorer.launch is Launch.SINGLE or not scorer.world_size_knob:
+        return 1
+    value = config.knobs.get(scorer.world_size_knob)
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise InvalidInput(
+            f"{scorer.id} needs a number of ranks, not {value!r}",
+            where=scorer.world_size_knob,
+            hint=f"give {scorer.world_size_knob} a value of at least 1 in baseline",
+        )
+    return value
+
+
+def specify(group: Group, context: Context, launch: Path) -> LaunchSpec:
+    """What the group's processes are told; staging folders lie in ``launch`` and are not made here."""
+    registry, config = context.registry, group.engine
+    scorer = registry.scorer(config.scorer)
+    staging = launch / "staging"
+    sample = None
+    if group.sample is not None:
+        sample = SampleTask(folder=str(staging / "tokens"), prompts=context.prompts, source=group.sample)
+    return LaunchSpec(
+        role=config.role,
+        scorer=scorer.id,
+        target=scorer.target,
+        launch=scorer.launch,
+        world_size=world_size(config, scorer),
+        requires=scorer.requires,
+        install=scorer.install,
+        checkpoint=str(resolve(context.root, config.checkpoint.path)),
+        trust_remote_code=config.checkpoint.trust_remote_code,
+        engine=[task for task in _knobs(config, registry) if task.lifecycle is not Lifecycle.REQUEST],
+        steps=[
+            Step(
+                folder=str(staging / f"step-{number:04d}"),
+                knobs=_knobs(side, registry),
+                operators=_operators(side, registry),
+            )
+            for number, side in enumerate(group.sides)
+        ],
+        tokens="" if sample else str(context.store.tokens),
+        sample=sample,
+        repeat=context.options.repeat,
+        folder=str(staging),
+        facts=[plugin.name for plugin in registry.plugins if plugin.state is PluginState.LOADED],
+    )
+
+
+def is_fake(config: SideConfig, registry: Lookup) -> bool:
+    """Whether the scorer or an operator of a side is a fake."""
+    backends = (registry.backend(name, choice.backend) for name, choice in config.operators.items())
+    return registry.scorer(config.scorer).fake or any(backend.fake for backend in backends)
+
+
+def _knobs(config: SideConfig, registry: Lookup) -> tuple[KnobTask, ...]:
+    materializers = registry.materializers(config.scorer)
+    return tuple(
+        KnobTask(
+            name=name,
+            value=value,
+            target=materializers[name].target,
+            lifecycle=materializers[name].lifecycle,
+            observable=materializers[name].observable,
+        )
+        for name, value in config.knobs.items()
+    )
+
+
+def _operators(config: SideConfig, registry: Lookup) -> tuple[OperatorTask, ...]:
+    return tuple(
+        OperatorTask(
+            operator=name,
+            backend=choice.backend,
+            target=registry.backend(name, choice.backend).target,
+            options=choice.options,
+        )
+        for name, choice in config.operators.items()
+    )

@@ -1,0 +1,1 @@
+"""Kernel backends for xcfg. Importing this package imports no torch."""

@@ -1,0 +1,1 @@
+"""FSDP2 score-only training engine. Importing this package imports no torch."""

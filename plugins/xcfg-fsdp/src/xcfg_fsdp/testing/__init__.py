@@ -1,0 +1,1 @@
+"""What tests of the scorer ``fsdp`` share. Nothing imports it."""

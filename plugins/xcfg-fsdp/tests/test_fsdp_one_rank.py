@@ -1,0 +1,152 @@
+"""One rank without a launcher: the same FSDP2 code, in this process."""
+
+from __future__ import annotations
+
+import pytest
+import torch.distributed as dist
+
+from xcfg.errors import EnvironmentFault, InvalidInput, UnsupportedError
+from xcfg.model.capability import Unobservable
+from xcfg.model.scorer import Role
+from xcfg.plugin import ScoreRequest, ScorerSpec
+from xcfg_fsdp.materialize import FsdpMaterializer
+from xcfg_fsdp.mesh import hybrid_shape
+from xcfg_fsdp.scorer import FsdpScorer
+from xcfg_fsdp.testing.cases import TRAINING, fsdp_play
+from xcfg_fsdp.wrap import decoder_layers, shard_model
+from xcfg_torch.testing.cases import played as torch_played
+from xcfg_torch.testing.play import load, play
+
+
+def _torch_bits(checkpoint, batch, **knobs) -> bytes:
+    chosen = {"training.compute_dtype": "bfloat16", **knobs}
+    return torch_played(checkpoint, batch, chosen).scored[0].samples.logprobs.tobytes()
+
+
+@pytest.mark.parametrize("sharding", ["unsharded", "full_shard"])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+def test_bits_are_those_of_the_unsharded_model(checkpoint, batch, sharding, dtype) -> None:
+    result = play(
+        fsdp_play(checkpoint, {"training.sharding": sharding, "training.compute_dtype": dtype}, times=2), batch
+    )
+    expected = _torch_bits(checkpoint, batch, **{"training.compute_dtype": dtype})
+    assert [scored.samples.logprobs.tobytes() for scored in result.scored] == [expected, expected]
+    assert result.states[0] == result.states[1]
+    assert result.observed["training.compute_dtype"] == result.scored[0].rank.compute_dtype == dtype
+    assert not dist.is_initialized()
+
+
+def test_every_value_is_observed(checkpoint, batch) -> None:
+    asked = {
+        "training.output_dtype": "float32",
+        "training.reduce_dtype": "float32",
+        "fsdp.master_dtype": "float32",
+        "batch.micro_size": 2,
+        "layout.padding_side": "left",
+        "training.attention_backend": "eager",
+    }
+    result = play(fsdp_play(checkpoint, asked), batch)
+    assert result.observed == {**TRAINING, **asked}
+
+
+def test_the_engines_own_choices_are_observed(checkpoint, batch) -> None:
+    observed = play(fsdp_play(checkpoint), batch).observed
+    assert observed["training.output_dtype"] == "bfloat16"
+    assert observed["training.reduce_dtype"] == "bfloat16"
+    assert observed["fsdp.master_dtype"] == "float32"
+    assert observed["batch.micro_size"] == 3
+
+
+def test_output_dtype_is_the_roots_alone(checkpoint, batch) -> None:
+    result = play(fsdp_play(checkpoint, {"training.output_dtype": "float32"}), batch)
+    assert result.scored[0].rank.facts["logits_dtypes"] == ("float32",)
+    assert result.scored[0].rank.facts["activation_dtypes"] == ("bfloat16",)
+    assert result.scored[0].samples.logprobs.tobytes() == _torch_bits(checkpoint, batch)
+
+
+def test_master_dtype_of_a_rounded_copy_changes_the_scores(checkpoint, batch) -> None:
+    low = {"training.compute_dtype": "float32", "fsdp.master_dtype": "bfloat16"}
+    result = play(fsdp_play(checkpoint, low), batch)
+    assert result.observed["fsdp.master_dtype"] == "bfloat16"
+    expected = _torch_bits(checkpoint, batch, **{"training.compute_dtype": "float32"})
+    assert result.scored[0].samples.logprobs.tobytes() != expected
+
+
+def _spec(checkpoint, world_size=1, **engine) -> ScorerSpec:
+    return ScorerSpec(
+        role=Role.TRAINING,
+        checkpoint=checkpoint,
+        trust_remote_code=False,
+        rank=0,
+        world_size=world_size,
+        engine={"device": "cpu", **engine},
+    )
+
+
+def test_a_policy_that_was_changed_behind_the_scorer_is_seen(checkpoint, batch) -> None:
+    from torch.distributed.fsdp import MixedPrecisionPolicy
+
+    scorer = FsdpScorer()
+    scorer.open(_spec(checkpoint, sharding="full_shard", dtype="bfloat16", reduce_dtype="float32"))
+    state = scorer.live.model.model.layers[0]._get_fsdp_state()
+    state._fsdp_param_group.mp_policy = MixedPrecisionPolicy()
+    found = FsdpMaterializer().read_back("training.reduce_dtype", scorer.live)
+    scorer.close()
+    assert isinstance(found, Unobservable)
+    assert "differ" in found.reason
+
+
+def test_an_optimizer_step_is_seen(checkpoint, batch) -> None:
+    scorer = FsdpScorer()
+    scorer.open(_spec(checkpoint, sharding="full_shard", dtype="bfloat16"))
+    before = scorer.state_digest()
+    with load("xcfg_kernels.production:Production")().bind(scorer.kernel_request("selected_logprob", {})) as bound:
+        scorer.score(batch, ScoreRequest(operators={"selected_logprob": bound}))
+    assert scorer.state_digest() == before
+    next(scorer.live.model.parameters()).data.mul_(1.5)
+    changed = scorer.state_digest()
+    scorer.close()
+    assert changed != before
+
+
+def test_close_after_a_failure(checkpoint, tmp_path) -> None:
+    scorer = FsdpScorer()
+    with pytest.raises(InvalidInput, match="no model directory"):
+        scorer.open(_spec(tmp_path / "nowhere", sharding="full_shard"))
+    assert dist.is_initialized()
+    scorer.close()
+    scorer.close()
+    assert not dist.is_initialized()
+
+
+def test_hybrid_of_one_rank_is_refused(checkpoint) -> None:
+    scorer = FsdpScorer()
+    with pytest.raises(UnsupportedError, match="at least 2"):
+        scorer.open(_spec(checkpoint, sharding="hybrid"))
+    scorer.close()
+
+
+def test_several_ranks_need_the_launcher(checkpoint) -> None:
+    with pytest.raises(EnvironmentFault, match="elastic launcher"):
+        FsdpScorer().open(_spec(checkpoint, world_size=2, sharding="full_shard"))
+
+
+@pytest.mark.parametrize(("ranks", "shape"), [(2, (2, 1)), (3, (3, 1)), (4, (2, 2)), (8, (2, 4)), (9, (3, 3))])
+def test_hybrid_shapes_by_hand(ranks, shape) -> None:
+    assert hybrid_shape(ranks) == shape
+
+
+class _Odd:
+    _no_split_modules = None
+    _keep_in_fp32_modules = ("router",)
+    _keep_in_fp32_modules_strict = None
+
+    def modules(self):
+        return []
+
+
+def test_models_fsdp_cannot_wrap_faithfully() -> None:
+    with pytest.raises(UnsupportedError, match="_no_split_modules"):
+        decoder_layers(_Odd())
+    with pytest.raises(UnsupportedError, match="keeps router in fp32"):
+        shard_model(_Odd(), None, settings={"dtype": "bfloat16"})

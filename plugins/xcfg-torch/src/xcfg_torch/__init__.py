@@ -1,0 +1,1 @@
+"""Teacher-forcing scorer for Hugging Face causal language models. Importing this package imports no torch."""

@@ -1,0 +1,108 @@
+"""Which sequences pass the model together, and the padded tensors they pass as.
+
+Batches are formed from the token batch in order, whatever the number of ranks, and dealt to the ranks in turn: the
+shapes of the forward passes do not depend on the world size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from attrs import frozen
+
+from xcfg.model.sample import TokenBatch
+
+if TYPE_CHECKING:
+    import torch
+
+
+class Part(StrEnum):
+    """Why a rank runs a forward pass: for its rows, or only because the other ranks' collectives need it."""
+
+    OWN = "own"
+    REPLICA = "replica"
+    FILLER = "filler"
+
+
+@frozen(kw_only=True)
+class Collation:
+    """Sequences a batch (``size``), rows a forward pass (``micro``; None is the whole batch), and padding side."""
+
+    size: int
+    micro: int | None
+    padding_side: str
+
+
+@frozen(kw_only=True)
+class Step:
+    """One forward pass: rows ``rows`` of collated batch ``batch``, padded to ``width`` columns."""
+
+    batch: int
+    rows: tuple[int, ...]
+    width: int
+    part: Part
+
+
+@frozen(kw_only=True, eq=False)
+class Padded:
+    """A padded micro-batch, all (B, T): ids, mask and positions int64, ``response`` bool True on response tokens."""
+
+    input_ids: torch.Tensor
+    attention_mask: torch.Tensor
+    position_ids: torch.Tensor
+    response: torch.Tensor
+
+
+def steps_of_rank(lengths: Sequence[int], collation: Collation, *, rank: int, world_size: int) -> tuple[Step, ...]:
+    """The forward passes of one rank. Every rank gets equally many, as collectives require.
+
+    In a round in which a rank has no batch it repeats the round's first one (``REPLICA``); where another rank has more
+    micro-batches it repeats its own first one (``FILLER``). Rows of such passes are dropped.
+    """
+    batches = [
+        tuple(range(start, min(start + collation.size, len(lengths))))
+        for start in range(0, len(lengths), collation.size)
+    ]
+    steps: list[Step] = []
+    for first in range(0, len(batches), world_size):
+        dealt = range(first, min(first + world_size, len(batches)))
+        mine = first + rank if first + rank in dealt else first
+        part = Part.OWN if mine == first + rank else Part.REPLICA
+        micros = _split(batches[mine], collation.micro)
+        count = max(len(_split(batches[index], collation.micro)) for index in dealt)
+        width = max(lengths[row] for row in batches[mine])
+        steps += [Step(batch=mine, rows=rows, width=width, part=part) for rows in micros]
+        steps += [Step(batch=mine, rows=micros[0], width=width, part=Part.FILLER)] * (count - len(micros))
+    return tuple(steps)
+
+
+def _split(rows: tuple[int, ...], micro: int | None) -> list[tuple[int, ...]]:
+    size = micro or len(rows)
+    return [rows[start : start + size] for start in range(0, len(rows), size)]
+
+
+def pad(batch: TokenBatch, step: Step, *, padding_side: str, pad_id: int, device: torch.device) -> Padded:
+    """The tensors of one step. Positions count from 0 at the first token of a row; padding has position 0."""
+    import torch
+
+    shape = (len(step.rows), step.width)
+    ids = torch.full(shape, pad_id, dtype=torch.int64)
+    mask = torch.zeros(shape, dtype=torch.int64)
+    positions = torch.zeros(shape, dtype=torch.int64)
+    response = torch.zeros(shape, dtype=torch.bool)
+    for at, row in enumerate(step.rows):
+        tokens = (*batch.prompts[row], *batch.responses[row])
+        start = step.width - len(tokens) if padding_side == "left" else 0
+        place = slice(start, start + len(tokens))
+        ids[at, place] = torch.tensor(tokens, dtype=torch.int64)
+        mask[at, place] = 1
+        positions[at, place] = torch.arange(len(tokens))
+        response[at, start + len(batch.prompts[row]) : start + len(tokens)] = True
+    return Padded(
+        input_ids=ids.to(device),
+        attention_mask=mask.to(device),
+        position_ids=positions.to(device),
+        response=response.to(device),
+    )

@@ -1,0 +1,76 @@
+"""Applies knobs to the torch scorers: each is one entry in the draft of settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+from xcfg.model.capability import Capability, Supported, Unobservable, Unsupported
+from xcfg.model.json import Json
+from xcfg.plugin import Settings
+from xcfg_torch.knobs import FIXED
+from xcfg_torch.readback import SINGLE
+
+ENGINE_KEYS: Mapping[str, str] = {
+    "training.compute_dtype": "dtype",
+    "training.attention_backend": "attention",
+    "training.output_dtype": "output_dtype",
+    "rollout.dtype": "dtype",
+    "rollout.attention_backend": "attention",
+    "torch.device": "device",
+}
+REQUEST_KEYS: Mapping[str, str] = {
+    "batch.size": "batch_size",
+    "batch.micro_size": "micro_size",
+    "layout.padding_side": "padding_side",
+}
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+class TorchMaterializer:
+    """Materializer of every knob of the scorer ``torch``; other torch scorers subclass it with their own tables.
+
+    ``fixed`` lists the values of knobs that cannot be anything else here: nothing is written for them.
+    """
+
+    engine_keys: ClassVar[Mapping[str, str]] = ENGINE_KEYS
+    request_keys: ClassVar[Mapping[str, str]] = REQUEST_KEYS
+    fixed: ClassVar[Mapping[str, tuple[Json, ...]]] = FIXED
+    readers: ClassVar[Mapping[str, Callable[[Any], Json | Unobservable]]] = SINGLE
+
+    def probe(self, knob: str, value: Json, spec: Mapping[str, Json]) -> Capability:
+        """Unsupported for a value this scorer never has, and for CUDA on a machine without it."""
+        fault = self._fault(knob, value)
+        if fault:
+            return Unsupported(fault)
+        if knob == "torch.device" and value == "cuda":
+            import torch
+
+            if not torch.cuda.is_available():
+                return Unsupported("torch sees no CUDA device on this machine")
+        return Supported()
+
+    def apply(self, knob: str, value: Json, settings: Settings) -> Json:
+        """Write ``value`` into the draft and return it. Raises ValueError for a value this scorer never has."""
+        fault = self._fault(knob, value)
+        if fault:
+            raise ValueError(fault)
+        if knob == "execution.threads":
+            settings.env.update(dict.fromkeys(THREAD_VARIABLES, str(value)))
+        elif knob in self.engine_keys:
+            settings.engine[self.engine_keys[knob]] = value
+        elif knob in self.request_keys:
+            settings.request[self.request_keys[knob]] = value
+        return value
+
+    def read_back(self, knob: str, live: Any) -> Json | Unobservable:
+        """The value in force, from the live modules."""
+        return self.readers[knob](live)
+
+    def _fault(self, knob: str, value: Json) -> str:
+        if knob not in self.readers:
+            return f"{knob} is not a knob of this scorer"
+        allowed = self.fixed.get(knob)
+        if allowed is None or any(value is item or (value == item and type(value) is type(item)) for item in allowed):
+            return ""
+        return f"{knob} can only be {' or '.join(repr(item) for item in allowed)} here, not {value!r}"

@@ -1,0 +1,68 @@
+"""Hook implementations of xcfg-torch: descriptors only; imports no torch."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+
+from xcfg.model.case import SideConfig
+from xcfg.model.json import Json
+from xcfg.model.knob import Knob
+from xcfg.model.scorer import Launch, MaterializerDescriptor, Role, ScorerDescriptor
+from xcfg.plugin import hookimpl
+from xcfg_torch.knobs import DEVICE, MATERIALIZERS, SCORER
+
+OFFLINE = {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
+"""Nothing is fetched while scoring, and the tokenizer starts no threads of its own."""
+
+
+@hookimpl
+def xcfg_knobs() -> Sequence[Knob]:
+    """``torch.device``."""
+    return (DEVICE,)
+
+
+@hookimpl
+def xcfg_scorers() -> Sequence[ScorerDescriptor]:
+    """The scorer ``torch``."""
+    return (
+        ScorerDescriptor(
+            id=SCORER,
+            summary="Teacher forcing through a Hugging Face causal language model in one process",
+            target="xcfg_torch.scorer:TorchScorer",
+            roles=(Role.ROLLOUT, Role.TRAINING),
+            launch=Launch.SINGLE,
+            requires=("torch", "transformers"),
+            install='pip install "xcfg-torch[engine]"',
+            samples=True,
+        ),
+    )
+
+
+@hookimpl
+def xcfg_materializers() -> Sequence[MaterializerDescriptor]:
+    """How knobs reach the scorer ``torch``."""
+    return MATERIALIZERS
+
+
+@hookimpl
+def xcfg_process_environment(side: SideConfig) -> Mapping[str, str]:
+    """No network and no tokenizer threads in the scorer's process."""
+    return OFFLINE if side.scorer == SCORER else {}
+
+
+@hookimpl
+def xcfg_environment_facts(role: str) -> Mapping[str, Json]:
+    """Versions and CPU capability, in a process that has imported torch anyway."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return {}
+    transformers = sys.modules.get("transformers")
+    return {
+        "torch": torch.__version__,
+        "transformers": getattr(transformers, "__version__", None),
+        "torch_cpu_capability": torch.backends.cpu.get_cpu_capability(),
+        "torch_cuda": torch.version.cuda,
+        "torch_threads": torch.get_num_threads(),
+        "torch_interop_threads": torch.get_num_interop_threads(),
+    }

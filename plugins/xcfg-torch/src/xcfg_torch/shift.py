@@ -1,0 +1,23 @@
+"""The label shift of teacher forcing: the only place where a token meets the logits that score it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import torch
+
+LABEL_SHIFT = 1
+"""Logits at position t - 1 score the token at position t."""
+
+
+def select(logits: torch.Tensor, input_ids: torch.Tensor, response: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """The logits (N, V) that score the N response tokens, and these tokens (N,) int64, in (row, position) order.
+
+    ``logits`` (B, T, V); ``input_ids`` (B, T) int64; ``response`` (B, T) bool. Raises ValueError where a row starts
+    with a response token, which no logits score.
+    """
+    if bool(response[:, :LABEL_SHIFT].any()):
+        raise ValueError("a response token at position 0 has no logits before it")
+    scored = response[:, LABEL_SHIFT:]
+    return logits[:, :-LABEL_SHIFT][scored], input_ids[:, LABEL_SHIFT:][scored]

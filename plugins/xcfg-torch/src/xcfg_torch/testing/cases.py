@@ -1,0 +1,73 @@
+"""The scorer ``torch`` played in this process with chosen knobs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from xcfg.model.json import Json
+from xcfg.model.sample import TokenBatch
+from xcfg_torch.testing.play import Play, Played, play
+
+TRAINING: Mapping[str, Json] = {
+    "training.compute_dtype": "float32",
+    "training.attention_backend": "sdpa",
+    "training.output_dtype": None,
+    "training.sharding": "unsharded",
+    "training.world_size": 1,
+    "batch.size": 3,
+    "batch.micro_size": None,
+    "layout.padding_side": "right",
+    "execution.threads": 1,
+    "logp.backend": "production",
+    "torch.device": "cpu",
+}
+ROLLOUT: Mapping[str, Json] = {
+    "rollout.dtype": "float32",
+    "rollout.attention_backend": None,
+    "rollout.tensor_parallel_size": 1,
+    "rollout.enforce_eager": None,
+    "rollout.scoring_path": "prefill",
+    "rollout.kv_cache_dtype": None,
+    "execution.prefix_cache": False,
+    "sampling.logprobs_mode": "raw_logprobs",
+    "sampling.temperature": 1.0,
+    "batch.size": 3,
+    "layout.padding_side": "right",
+    "execution.threads": 1,
+    "logp.backend": "production",
+    "torch.device": "cpu",
+}
+
+
+def torch_play(
+    checkpoint: Path,
+    knobs: Mapping[str, Json] = {},
+    *,
+    role: str = "training",
+    backend: str = "production",
+    times: int = 1,
+) -> Play:
+    """The scorer's baseline with ``knobs`` changed."""
+    return Play(
+        scorer="xcfg_torch.scorer:TorchScorer",
+        materializer="xcfg_torch.materialize:TorchMaterializer",
+        knobs={**(TRAINING if role == "training" else ROLLOUT), "logp.backend": backend, **knobs},
+        backend=f"xcfg_kernels.{backend}:{backend.capitalize()}",
+        checkpoint=str(checkpoint),
+        role=role,
+        times=times,
+    )
+
+
+def played(
+    checkpoint: Path,
+    batch: TokenBatch,
+    knobs: Mapping[str, Json] = {},
+    *,
+    role: str = "training",
+    backend: str = "production",
+    times: int = 1,
+) -> Played:
+    """Play it in this process."""
+    return play(torch_play(checkpoint, knobs, role=role, backend=backend, times=times), batch)

@@ -1,0 +1,152 @@
+"""Read-back tells what ran, also where that is not what was asked for."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+import pytest
+import torch
+
+from xcfg.model.capability import Supported, Unobservable, Unsupported
+from xcfg.model.scorer import Role
+from xcfg.plugin import ScoreRequest, ScorerSpec, Settings
+from xcfg_torch.materialize import TorchMaterializer
+from xcfg_torch.scorer import TorchScorer
+from xcfg_torch.testing.cases import ROLLOUT, TRAINING, played
+from xcfg_torch.testing.play import load
+
+
+@contextmanager
+def _scored(checkpoint, batch, knobs, *, tamper=lambda live: None, operator=None):
+    """A scorer that was opened with ``knobs``, tampered with, and has scored."""
+    settings, materializer = Settings(), TorchMaterializer()
+    for knob, value in knobs.items():
+        materializer.apply(knob, value, settings)
+    scorer = TorchScorer()
+    scorer.open(
+        ScorerSpec(
+            role=Role.TRAINING,
+            checkpoint=checkpoint,
+            trust_remote_code=False,
+            rank=0,
+            world_size=1,
+            engine=settings.engine,
+        )
+    )
+    tamper(scorer.live)
+    with load("xcfg_kernels.production:Production")().bind(scorer.kernel_request("selected_logprob", {})) as bound:
+        scorer.score(batch, ScoreRequest(settings=settings.request, operators={"selected_logprob": operator or bound}))
+        yield scorer.live, materializer
+    scorer.close()
+
+
+def test_training_values_are_observed(checkpoint, batch) -> None:
+    observed = played(checkpoint, batch).observed
+    assert observed == {**TRAINING, "training.output_dtype": "float32", "batch.micro_size": 3}
+
+
+def test_rollout_values_are_observed(checkpoint, batch) -> None:
+    observed = played(checkpoint, batch, role="rollout").observed
+    assert observed == {**ROLLOUT, "rollout.attention_backend": "sdpa", "rollout.enforce_eager": True}
+
+
+def test_every_knob_can_be_read_back() -> None:
+    from xcfg_torch.knobs import MATERIALIZERS
+
+    declared = {item.knob for item in MATERIALIZERS if not item.inapplicable}
+    assert declared == set(TorchMaterializer.readers)
+
+
+def test_attention_that_was_switched_behind_the_scorer(checkpoint, batch) -> None:
+    def tamper(live) -> None:
+        live.model.config._attn_implementation = "eager"
+
+    with _scored(checkpoint, batch, TRAINING, tamper=tamper) as (live, materializer):
+        assert materializer.read_back("training.attention_backend", live) == "eager"
+
+
+def test_activations_that_were_cast_behind_the_scorer(checkpoint, batch) -> None:
+    with _scored(checkpoint, batch, TRAINING, tamper=lambda live: live.model.bfloat16()) as (live, materializer):
+        assert materializer.read_back("training.compute_dtype", live) == "bfloat16"
+        assert materializer.read_back("training.output_dtype", live) == "bfloat16"
+
+
+def test_one_layer_in_lower_precision_decides(checkpoint, batch) -> None:
+    def tamper(live) -> None:
+        head = live.model.lm_head.bfloat16()
+        head.register_forward_pre_hook(lambda module, args: (args[0].bfloat16(),), prepend=True)
+
+    with _scored(checkpoint, batch, TRAINING, tamper=tamper) as (live, materializer):
+        assert materializer.read_back("training.compute_dtype", live) == "bfloat16"
+        assert live.seen.activations == {"float32", "bfloat16"}
+
+
+def test_rows_that_do_not_bear_out_the_batch_size(checkpoint, batch) -> None:
+    with _scored(checkpoint, batch, TRAINING) as (live, materializer):
+        assert materializer.read_back("batch.size", live) == 3
+        assert materializer.read_back("batch.micro_size", live) == 3
+        live.seen.forwards.reverse()  # 1, 3, 3 rows: the smallest batch first, which no batch size gives
+        for knob in ("batch.size", "batch.micro_size"):
+            found = materializer.read_back(knob, live)
+            assert isinstance(found, Unobservable)
+            assert "[1, 3, 3] rows" in found.reason
+
+
+def test_padding_on_the_other_side_is_seen(checkpoint, batch) -> None:
+    def tamper(live) -> None:
+        def flip(module, args, kwargs):
+            return args, {name: v.flip(1) if torch.is_tensor(v) else v for name, v in kwargs.items()}
+
+        live.model.register_forward_pre_hook(flip, with_kwargs=True, prepend=True)
+
+    with _scored(checkpoint, batch, TRAINING, tamper=tamper) as (live, materializer):
+        assert materializer.read_back("layout.padding_side", live) == "left"
+
+
+def test_an_operator_that_does_not_name_itself(checkpoint, batch) -> None:
+    def anonymous(logits, targets):
+        return torch.zeros(len(targets))
+
+    with _scored(checkpoint, batch, TRAINING, operator=anonymous) as (live, materializer):
+        assert isinstance(materializer.read_back("logp.backend", live), Unobservable)
+
+
+def test_threads_are_the_processs(checkpoint, batch) -> None:
+    torch.set_num_threads(2)
+    with _scored(checkpoint, batch, TRAINING) as (live, materializer):
+        assert materializer.read_back("execution.threads", live) == 2
+
+
+def test_nothing_is_known_before_scoring(checkpoint) -> None:
+    scorer = TorchScorer()
+    scorer.open(ScorerSpec(role=Role.TRAINING, checkpoint=checkpoint, trust_remote_code=False, rank=0, world_size=1))
+    for knob in ("training.compute_dtype", "training.attention_backend", "batch.size", "rollout.scoring_path"):
+        assert isinstance(TorchMaterializer().read_back(knob, scorer.live), Unobservable)
+    scorer.close()
+
+
+@pytest.mark.parametrize(
+    ("knob", "value"),
+    [
+        ("training.world_size", 2),
+        ("training.sharding", "full_shard"),
+        ("rollout.scoring_path", "forced_decode"),
+        ("execution.prefix_cache", True),
+        ("sampling.temperature", 0.7),
+        ("rollout.enforce_eager", False),
+        ("vllm.seed", 1),
+    ],
+)
+def test_what_it_cannot_be(knob, value) -> None:
+    found = TorchMaterializer().probe(knob, value, {})
+    assert isinstance(found, Unsupported)
+    assert knob in found.reason
+    with pytest.raises(ValueError, match=knob):
+        TorchMaterializer().apply(knob, value, Settings())
+
+
+def test_threads_are_set_before_torch_starts() -> None:
+    settings = Settings()
+    assert TorchMaterializer().apply("execution.threads", 2, settings) == 2
+    assert settings.env["OMP_NUM_THREADS"] == "2"
+    assert TorchMaterializer().probe("execution.threads", 2, {}) == Supported()

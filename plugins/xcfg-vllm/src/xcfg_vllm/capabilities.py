@@ -1,0 +1,47 @@
+"""What cannot be measured here, and why, known before an engine is built. Imports neither vllm nor torch."""
+
+from __future__ import annotations
+
+import platform
+from pathlib import Path
+
+from xcfg_vllm.sampling_values import Sampling
+
+FORCED_DECODE = "forced_decode"
+PREFILL = "prefill"
+X86 = ("x86_64", "amd64", "i686")
+
+
+def path_reason(*, path: str, logprobs_mode: str, sampling: Sampling, prefix_cache: bool) -> str | None:
+    """Why the scoring path cannot measure under these settings; None when it can."""
+    if path not in (FORCED_DECODE, PREFILL):
+        return f"unknown scoring path {path!r}: it is {FORCED_DECODE} or {PREFILL}"
+    if path != PREFILL:
+        return None
+    if logprobs_mode != "raw_logprobs" and not sampling.neutral:
+        return (
+            "vLLM's prompt logprobs skip temperature, top-k and top-p, so processed logprobs "
+            "do not exist on the prefill path unless all three are neutral"
+        )
+    if prefix_cache:
+        return "vLLM never reads the prefix cache for a request that asks for prompt logprobs"
+    return None
+
+
+def cpu_kv_cache_reason(kv_cache_dtype: str, flags: frozenset[str] | None = None) -> str | None:
+    """Why vLLM's CPU attention refuses this KV cache dtype; None when it does not. Only for CPU engines."""
+    if not kv_cache_dtype.startswith("fp8") or platform.machine().lower() not in X86:
+        return None
+    seen = cpu_flags() if flags is None else flags
+    if seen & {"avx512f", "amx_tile"}:
+        return None
+    return "vLLM's fp8 KV cache on an x86 CPU needs AVX-512 or AMX, and this CPU has neither"
+
+
+def cpu_flags() -> frozenset[str]:
+    """Instruction-set flags of the first core, from `/proc/cpuinfo`; empty where there is none."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return frozenset()
+    return next((frozenset(line.partition(":")[2].split()) for line in lines if line.startswith("flags")), frozenset())

@@ -1,0 +1,143 @@
+"""Scoring fixed tokens on a live engine, through the decode path or through prefill."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from attrs import frozen
+from numpy.typing import NDArray
+
+from xcfg_vllm.capabilities import FORCED_DECODE, path_reason
+from xcfg_vllm.faults import EngineFault, Unsupported
+from xcfg_vllm.forced_params import forcing_request
+from xcfg_vllm.grouping import groups
+from xcfg_vllm.sampling import emitted_logprobs
+from xcfg_vllm.sampling_values import Sampling
+
+if TYPE_CHECKING:
+    from xcfg_vllm.engine import Engine
+
+
+@frozen(kw_only=True)
+class TokenSequence:
+    """Token ids of one prompt and its response; the response is what is scored."""
+
+    prompt_ids: tuple[int, ...]
+    response_ids: tuple[int, ...]
+
+
+@frozen(kw_only=True)
+class Scored:
+    """Logprobs in the order given (nats, float32, one per response token), and what the engine saw.
+
+    `meters` has one entry per worker, `cache` is the live scheduler's, `cached_tokens` is per sequence.
+    """
+
+    logprobs: tuple[NDArray[np.float32], ...]
+    cached_tokens: tuple[int, ...]
+    response_lengths: tuple[int, ...]
+    meters: tuple[dict[str, Any], ...]
+    cache: dict[str, Any]
+    path: str
+
+
+def score(
+    engine: Engine,
+    sequences: Sequence[TokenSequence],
+    *,
+    path: str = FORCED_DECODE,
+    batch_size: int,
+    sampling: Sampling | None = None,
+    warm: bool = False,
+) -> Scored:
+    """Score every response token given all tokens before it, `batch_size` sequences submitted together.
+
+    The prefix cache is emptied first; `warm` then fills it with the prompts, outside the counters.
+    Raises Unsupported, EngineFault (a token not forced, a preemption, a missing logprob), WorkerDied.
+    """
+    sampling = sampling or Sampling()
+    settings = engine.settings
+    reason = path_reason(
+        path=path,
+        logprobs_mode=settings.logprobs_mode,
+        sampling=sampling,
+        prefix_cache=settings.enable_prefix_caching,
+    )
+    if reason:
+        raise Unsupported(reason)
+    for at, sequence in enumerate(sequences):
+        _check_fits(at, sequence, settings.max_model_len)
+    engine.reset_cache()
+    if warm:
+        engine.generate([s.prompt_ids for s in sequences], [sampling.params(max_tokens=1) for _ in sequences])
+    engine.meters(reset=True)
+    engine.cache.reset()
+    read = _forced_decode if path == FORCED_DECODE else _prefill
+    logprobs: list[NDArray[np.float32]] = []
+    cached: list[int] = []
+    for _, group in groups(sequences, batch_size):
+        for values, reused in read(engine, group, sampling):
+            logprobs.append(values)
+            cached.append(reused)
+    meters = engine.meters()
+    resumed = sum(meter["resumed"] for meter in meters)
+    if resumed:
+        raise EngineFault(
+            f"{resumed} requests were preempted and recomputed, so their tokens did not all take the "
+            f"{path} path: raise kv_cache_memory_bytes or lower batch.size"
+        )
+    return Scored(
+        logprobs=tuple(logprobs),
+        cached_tokens=tuple(cached),
+        response_lengths=tuple(len(sequence.response_ids) for sequence in sequences),
+        meters=tuple(meters),
+        cache=engine.cache.facts(),
+        path=path,
+    )
+
+
+Read = list[tuple[NDArray[np.float32], int]]
+
+
+def _forced_decode(engine: Engine, group: Sequence[TokenSequence], sampling: Sampling) -> Read:
+    params = [
+        sampling.params(
+            logprobs=0,
+            max_tokens=len(sequence.response_ids),
+            ignore_eos=True,
+            **forcing_request(engine.forcing, list(sequence.response_ids)),
+        )
+        for sequence in group
+    ]
+    outputs = engine.generate([sequence.prompt_ids for sequence in group], params)
+    read: Read = []
+    for sequence, output in zip(group, outputs, strict=True):
+        completion = output.outputs[0]
+        if tuple(completion.token_ids) != sequence.response_ids:
+            raise EngineFault("vLLM emitted other tokens than the forced ones: forcing did not take effect")
+        read.append((emitted_logprobs(sequence.response_ids, completion), output.num_cached_tokens or 0))
+    return read
+
+
+def _prefill(engine: Engine, group: Sequence[TokenSequence], sampling: Sampling) -> Read:
+    """`prompt_logprobs[t]` is the logprob of token t given the tokens before t, so no shift is applied here."""
+    params = [sampling.params(prompt_logprobs=0, max_tokens=1) for _ in group]
+    outputs = engine.generate([sequence.prompt_ids + sequence.response_ids for sequence in group], params)
+    read: Read = []
+    for sequence, output in zip(group, outputs, strict=True):
+        entries = output.prompt_logprobs[len(sequence.prompt_ids) :]
+        if len(entries) != len(sequence.response_ids):
+            raise EngineFault(f"vLLM reported {len(entries)} logprobs for {len(sequence.response_ids)} tokens")
+        values = [entry[token].logprob for token, entry in zip(sequence.response_ids, entries, strict=True)]
+        read.append((np.array(values, dtype=np.float32), output.num_cached_tokens or 0))
+    return read
+
+
+def _check_fits(at: int, sequence: TokenSequence, limit: int) -> None:
+    if not sequence.prompt_ids or not sequence.response_ids:
+        raise EngineFault(f"sequence {at} has no prompt or no response token")
+    total = len(sequence.prompt_ids) + len(sequence.response_ids)
+    if total >= limit:
+        raise EngineFault(f"sequence {at} has {total} tokens: raise max_model_len above {total}, it is {limit}")
