@@ -195,6 +195,8 @@ def test_a_metric_beyond_the_float_range_is_left_out_and_never_passes(contract, 
     fails, _ = compare(side([[-900.0, -1.0]]), side([[-0.5, -1.0]]), contract, baseline_dtype="bfloat16")
     assert fails.status is Status.FAIL
     assert fails.within_baseline_row is False
+    mixed = evolve(contract, max_abs_dlogp={"float32": 2.0**-10, "bfloat16": 1e6})
+    assert compare(side([[-900.0]]), side([[-0.5]]), mixed, baseline_dtype="bfloat16")[0].within_baseline_row is False
 
 
 def test_pearson_spans_the_range_of_float32_and_is_undefined_for_a_constant():

@@ -5,7 +5,7 @@ from types import MappingProxyType
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from xcfg.model.ids import canonical, digest, short_id
@@ -52,11 +52,13 @@ def test_what_has_no_canonical_form_is_refused(value: Any) -> None:
         canonical({"a": value})
 
 
+@settings(max_examples=60, deadline=None)
 @given(values)
 def test_key_order_and_freezing_do_not_change_a_digest(value: Any) -> None:
     assert digest(value) == digest(backwards(value)) == digest(freeze(value))
 
 
+@settings(max_examples=60, deadline=None)
 @given(values)
 def test_thawing_undoes_freezing(value: Any) -> None:
     assert thaw(freeze(value)) == value

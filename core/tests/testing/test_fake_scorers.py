@@ -146,6 +146,16 @@ def test_a_dropped_rank_lacks_every_other_sequence(opened):
         )
 
 
+def test_a_prompt_token_in_the_mask_is_scored_as_one(opened):
+    samples = opened(failing.PromptInMask).score(BATCH, ScoreRequest()).samples
+    right = opened().score(BATCH, ScoreRequest()).samples
+    assert samples.prompt_length.tolist() == [2, 1, 5, 1, 3]
+    assert samples.response_length.tolist() == [6, 4, 2, 8, 4]
+    assert samples.action_mask.sum() == right.action_mask.sum() + 4  # one prompt has a single token and keeps it
+    assert np.array_equal(samples.input_ids, right.input_ids)
+    assert np.array_equal(samples.logprobs[1:6], right.logprobs[:5])
+
+
 def test_state_changes_while_scoring(opened):
     scorer = opened(failing.StateChanged)
     before = scorer.state_digest()

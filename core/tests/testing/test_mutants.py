@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from xml.etree import ElementTree
@@ -103,7 +104,8 @@ def outcomes(tmp_path_factory):
     scorers = "".join(SCORER.format(name=name) for name in SCORER_MUTANTS)
     (folder / "test_suite.py").write_text(SUITE.replace("{scorers}", scorers), encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--junit-xml=out.xml", "test_suite.py"]
-    subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    alone = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    subprocess.run(command, cwd=folder, env=alone, capture_output=True, text=True, check=False)
     found: dict[str, tuple[set[str], set[str]]] = {}
     for case in ElementTree.parse(folder / "out.xml").iter("testcase"):
         name = case.get("classname", "").rpartition(".Test")[2]

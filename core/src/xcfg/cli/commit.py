@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xcfg.cli.documents import case_document
 from xcfg.cli.judge import contract_of
-from xcfg.cube.writer import commit
+from xcfg.cube.layout import LayoutChanged
+from xcfg.cube.writer import commit, rebuild
 from xcfg.model.codec import unstructure
 from xcfg.model.json import Json
 from xcfg.runner.durable import make_folders, write_json
@@ -32,10 +34,18 @@ def commit_run(
             place = folder / "cases" / outcome.case.id
             make_folders(place)
             write_json(place / "comparison.json", {"schema": "xcfg.comparison/1", **case_document(outcome)})
-        commit(folder / CUBE, plan, outcomes, cube_attributes(plan, report, registry))
+        _commit_cube(folder / CUBE, plan, outcomes, cube_attributes(plan, report, registry))
     for outcome in outcomes:
         registry.notify("xcfg_case_finished", case=outcome.case, comparison=outcome.comparison)
     registry.notify("xcfg_cube_committed", path=str(folder / CUBE))
+
+
+def _commit_cube(path: Path, plan: Plan, outcomes: Sequence[CaseOutcome], attributes: dict[str, Json]) -> None:
+    """Append to the cube; where the experiment's axes are others than the cube's, make it again from the attempts."""
+    try:
+        commit(path, plan, outcomes, attributes)
+    except LayoutChanged:
+        rebuild(path, plan, outcomes, attributes)
 
 
 def cube_attributes(plan: Plan, report: RunReport, registry: Registry) -> dict[str, Json]:
@@ -47,4 +57,5 @@ def cube_attributes(plan: Plan, report: RunReport, registry: Registry) -> dict[s
         "identity": unstructure(report.identity),
         "plugins": {item.distribution: item.version for item in registry.plugins if item.state == "loaded"},
         "fake": report.fake,
+        "measured": {"wall_s": report.wall_s, "engine_s": report.engine_s, "host": platform.node()},
     }

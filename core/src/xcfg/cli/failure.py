@@ -58,5 +58,4 @@ def classify(error: BaseException) -> tuple[ExitCode, tuple[Fault, ...]]:
 
 
 def _system_exit(error: SystemExit) -> ExitCode:
-    known = isinstance(error.code, int) and error.code in ExitCode._value2member_map_
-    return ExitCode(error.code) if known else ExitCode.INTERNAL
+    return next((code for code in ExitCode if code == error.code), ExitCode.INTERNAL)

@@ -40,7 +40,7 @@ def within(drift: Drift, row: Row) -> bool | None:
     """Whether the numbers satisfy another row; None where the contract has none."""
     if row.threshold is None:
         return None
-    return drift.metrics["max_abs_dlogp"] <= row.threshold 
+    return drift.metrics["max_abs_dlogp"] <= row.threshold and not drift.overflowed
 
 
 def worse(a: Comparison, b: Comparison) -> Comparison:

@@ -28,8 +28,15 @@ def value_key(value: Json) -> str:
     return canonical(value).decode()
 
 
+@cache
+def _scalar_text(kind: str, value: Json) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
 def value_text(value: Json) -> str:
     """The JSON text stored for a value."""
+    if value is None or isinstance(value, str | int | float):
+        return _scalar_text(type(value).__name__, value)
     return json.dumps(thaw(value), ensure_ascii=False, allow_nan=False, sort_keys=True)
 
 

@@ -46,7 +46,7 @@ def load_experiment(path: Path, overrides: Sequence[str] = (), *, registry: Cata
     document = read_document(path)
     if not isinstance(document.data, dict):
         raise InvalidInput("expected a mapping at the top, with schema, name, checkpoint ...", where=str(path))
-    root = path.resolve().parent
+    root = path.parent.resolve()
     return Loaded(experiment=_experiment(document, document.data, overrides, registry, root), root=root)
 
 

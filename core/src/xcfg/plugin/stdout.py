@@ -4,13 +4,25 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
+
+_LOCK = threading.RLock()
 
 
 @contextmanager
 def stdout_to_stderr() -> Iterator[None]:
-    """Send Python's and the process's standard output to standard error, children of the process included."""
+    """Send Python's and the process's standard output to standard error, children of the process included.
+
+    One thread at a time: two that took and gave back the descriptor crosswise would leave it pointing astray.
+    """
+    with _LOCK, _redirected():
+        yield
+
+
+@contextmanager
+def _redirected() -> Iterator[None]:
     sys.stdout.flush()
     try:
         saved = os.dup(1)

@@ -31,6 +31,7 @@ SCORERS = (
     _scorer("fake_fallback", "computes in float32 whatever is asked for", "failing:Fallback"),
     _scorer("fake_unobserved", "does not show its compute dtype", "failing:Unobserved"),
     _scorer("fake_off_by_one", "reports each token's logprob one place too early", "mutants:OffByOne"),
+    _scorer("fake_prompt_in_mask", "counts the last prompt token as an active response token", "failing:PromptInMask"),
     _scorer("fake_mask_ignored", "reports every response token as active", "mutants:MaskIgnored"),
 )
 
@@ -85,15 +86,23 @@ def _materializers(scorer: str) -> Iterator[MaterializerDescriptor]:
         lifecycle=Lifecycle.PROCESS,
         target=f"{_MODULE}:ThreadsMaterializer",
     )
-    if scorer == "fake_kernel":
-        yield MaterializerDescriptor(
-            knob="logp.backend",
-            scorer=scorer,
-            lifecycle=Lifecycle.REQUEST,
-            target=f"{_MODULE}:BackendMaterializer",
-            values=tuple(backend.id for backend in BACKENDS),
-            reason="the fake engine's logits are numpy arrays",
+    yield _logp_backend(scorer)
+
+
+def _logp_backend(scorer: str) -> MaterializerDescriptor:
+    if scorer != "fake_kernel":
+        reason = "the fake engine computes its logprobs itself"
+        return MaterializerDescriptor(
+            knob="logp.backend", scorer=scorer, lifecycle=Lifecycle.REQUEST, inapplicable=reason
         )
+    return MaterializerDescriptor(
+        knob="logp.backend",
+        scorer=scorer,
+        lifecycle=Lifecycle.REQUEST,
+        target=f"{_MODULE}:BackendMaterializer",
+        values=tuple(backend.id for backend in BACKENDS),
+        reason="the fake engine's logits are numpy arrays",
+    )
 
 
 def _backend(id: str, summary: str, cls: str) -> KernelBackendDescriptor:

@@ -71,6 +71,23 @@ class DroppedRank(FakeScorer):
         return evolve(scored, samples=keep_rows(scored.samples, kept), rank=evolve(scored.rank, world_size=2))
 
 
+class PromptInMask(FakeScorer):
+    """Takes the last prompt token for the first response token and counts it as active."""
+
+    def score(self, batch: TokenBatch, request: ScoreRequest) -> Scored:
+        """Score with the boundary one token too early; a prompt of one token stays as it is."""
+        moved = [int(len(prompt) > 1) for prompt in batch.prompts]
+        rows = list(zip(batch.prompts, batch.responses, batch.action_masks, moved, strict=True))
+        early = evolve(
+            batch,
+            prompts=[prompt[: len(prompt) - by] for prompt, _, _, by in rows],
+            responses=[(*prompt[len(prompt) - by :], *response) for prompt, response, _, by in rows],
+            action_masks=[(*[True] * by, *mask) for _, _, mask, by in rows],
+            sampled_logprobs=None,
+        )
+        return super().score(early, request)
+
+
 class StateChanged(FakeScorer):
     """Changes a weight while scoring, as an optimizer step would."""
 

@@ -31,7 +31,7 @@ def cube() -> None:
 @json_option
 @click.pass_context
 def query(ctx: click.Context, folder: Path, where: str, selected: tuple[str, ...], form: str, as_json: bool) -> None:
-    """Print the executed cases of DIR that meet a condition; exit 5 where none does."""
+    """Print the planned cases of DIR that meet a condition (status not_run: not executed); exit 5 where none does."""
     from xcfg.cube.query import query as run_query
 
     session: Session = ctx.obj

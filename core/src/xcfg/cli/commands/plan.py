@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 @click.pass_obj
 def plan(
     session: Session,
+    /,
     explained: str,
     output: Path | None,
     allow_fake: bool,
@@ -63,7 +64,7 @@ def plan(
 @click.option("--allow-fake", is_flag=True, help="Accept fake scorers.")
 @json_option
 @click.pass_obj
-def validate(session: Session, allow_fake: bool, as_json: bool, **selected: Any) -> None:
+def validate(session: Session, /, allow_fake: bool, as_json: bool, **selected: Any) -> None:
     """Check EXPERIMENT as ``plan`` does; print nothing when it is sound."""
     made = planned(Selection(**selected), session.registry(allow_fake=allow_fake))
     emit(session, as_json, document("plan", **summary(made)), lambda out: None)

@@ -54,7 +54,7 @@ def _group(kind: str, plural: str, read: Callable[[Registry], Mapping[str, Any]]
         rows = [_row(registry, kind, name, value) for name, value in sorted(read(registry).items())]
         headings = ["id", *columns, "distribution"]
         cells = [[_text(row.get(key)) for key in headings] for row in rows]
-        emit(session, as_json, document(plural, **{plural: rows}), lambda out: table(out, headings, cells))
+        emit(session, as_json, {**document(plural), plural: rows}, lambda out: table(out, headings, cells))
 
     @group.command(name="show", help=f"Show one entry of {plural}.")
     @click.argument("name")
@@ -69,7 +69,7 @@ def _group(kind: str, plural: str, read: Callable[[Registry], Mapping[str, Any]]
             raise InvalidInput(unknown(kind, name, sorted(known)), where=f"xcfg {plural} show")
         row = _row(registry, kind, name, known[name])
         cells = [[key, _text(value)] for key, value in row.items()]
-        emit(session, as_json, document(plural, **{kind: row}), lambda out: table(out, ["field", "value"], cells))
+        emit(session, as_json, {**document(plural), kind: row}, lambda out: table(out, ["field", "value"], cells))
 
     return group
 

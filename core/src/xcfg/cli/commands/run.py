@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 @click.pass_context
 def run(
     ctx: click.Context,
+    /,
     out: Path | None,
     resume: bool,
     timeout: float,
@@ -59,12 +60,14 @@ def run(
     from xcfg.cli.commit import commit_run
     from xcfg.cli.judge import contract_of, judge
     from xcfg.cli.progress import progress
+    from xcfg.cube.layout import fresh_layout
     from xcfg.runner.execute import execute
     from xcfg.runner.options import RunOptions
 
     options = RunOptions(timeout=timeout, resume=resume, repeat=repeat, retry=retry, fail_fast=fail_fast)
     options = evolve(options, jobs=jobs) if jobs else options
     folder = out if out is not None else Path("runs") / plan.experiment.name
+    fresh_layout(plan)  # two cases in one cell are found before any engine is built
     with progress(session, plan) as on_event:
         report = execute(plan, registry, folder, options, on_event=on_event)
     contract = contract_of(plan, registry)

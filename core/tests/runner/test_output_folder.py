@@ -1,0 +1,109 @@
+import os
+import socket
+
+import pytest
+from attrs import evolve
+
+from xcfg.errors import ArtifactError, InvalidInput
+from xcfg.runner.artifacts import load_plan, load_run
+from xcfg.runner.lock import locked
+
+
+def _alone(world, **knobs):
+    side = world.side("rollout", **knobs)
+    return world.plan((side, side))
+
+
+def _tree(folder):
+    return {path: (path.read_bytes() if path.is_file() else None) for path in sorted(folder.rglob("*"))}
+
+
+def test_a_folder_with_foreign_content_is_refused_untouched(world):
+    world.out.mkdir()
+    (world.out / "thesis.tex").write_text("mine")
+    before = _tree(world.root)
+    with pytest.raises(InvalidInput, match=r"thesis\.tex"):
+        world.run(_alone(world))
+    assert _tree(world.root) == before
+
+
+def test_a_file_in_place_of_the_folder_is_refused(world):
+    world.out.write_text("mine")
+    with pytest.raises(InvalidInput, match="is a file"):
+        world.run(_alone(world))
+
+
+def test_a_folder_of_another_experiment_is_refused_untouched(world):
+    plan = _alone(world)
+    world.run(plan)
+    before = _tree(world.out)
+    other = {**plan.tokens, "sha256": "1" * 64}
+    with pytest.raises(InvalidInput, match="its tokens is"):
+        world.run(evolve(plan, tokens=other))
+    (world.root / "model" / "config.json").write_text('{"vocab_size": 17, "seed": 3}')
+    with pytest.raises(InvalidInput, match="its checkpoint is"):
+        world.run(plan)
+    assert _tree(world.out) == before
+
+
+def test_an_added_axis_value_appends(world):
+    world.run(_alone(world))
+    report = world.run(world.plan((world.side("rollout"), world.side("rollout", batch__size=2))))
+    assert sorted(run.reused for run in report.sides.values()) == [False, True]
+
+
+def test_a_second_run_is_refused_by_name_of_the_first(world):
+    plan = _alone(world)
+    with locked(world.out), pytest.raises(InvalidInput) as refused:
+        world.run(plan)
+    assert f"process {os.getpid()} on {socket.gethostname()}" in str(refused.value)
+    assert not (world.out / "run.json").exists()
+    world.run(plan)  # the lock is free again, and its files are not foreign
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("tokens.jsonl", "", "no record"),
+        ("tokens.jsonl", '{"id": "a", "prompt_ids": [1], "response_ids": [2], "mask": [true, false]}', "2 mask values"),
+        ("tokens.jsonl", '{"id": "a", "prompt_ids": [], "response_ids": [2]}', "prompt_ids is empty"),
+    ],
+)
+def test_wrong_tokens_touch_nothing(world, name, content, message):
+    (world.root / name).write_text(content)
+    with pytest.raises(InvalidInput, match=message):
+        world.run(_alone(world))
+    assert not world.out.exists()
+
+
+def test_a_missing_checkpoint_touches_nothing(world):
+    side = world.side("rollout", checkpoint="absent")
+    with pytest.raises(InvalidInput, match="absent"):
+        world.run(world.plan((side, side)))
+    assert not world.out.exists()
+
+
+def test_a_damaged_token_batch_is_never_sampled_again(world):
+    plan = _alone(world)
+    world.run(plan)
+    path = world.out / "tokens" / "batch.jsonl"
+    path.write_text(path.read_text().replace("[4, 5]", "[4, 6]"))
+    with pytest.raises(ArtifactError, match=r"batch\.jsonl"):
+        world.run(plan)
+    with pytest.raises(ArtifactError, match=r"batch\.jsonl"):
+        load_run(world.out, plan)
+
+
+def test_the_plan_is_read_back(world):
+    plan = _alone(world)
+    world.run(plan)
+    assert load_plan(world.out) == plan
+    with pytest.raises(InvalidInput, match="holds no run"):
+        load_plan(world.root)
+
+
+def test_an_attempt_that_was_cut_off_counts_as_not_made(world):
+    plan = _alone(world)
+    run = next(iter(world.run(plan).sides.values()))
+    (run.path / "COMPLETE").unlink()
+    assert load_run(world.out, plan).sides == {}
