@@ -33,7 +33,7 @@ def test_metrics_follow_from_the_stored_tokens(xcfg, write) -> None:
     experiment = write()
     cases = {case["id"]: case for case in run(xcfg, experiment).document["cases"]}
     cube = zarr.open_group(experiment.parent / "out/cube.zarr", mode="r")
-    starts, counts = cube["token_offset"][:], cube["token_count"][:]
+    starts, counts = cube["token_start"][:], cube["token_count"][:]
     for row, name in enumerate(cube["case"][:]):
         part = slice(int(starts[row]), int(starts[row]) + int(counts[row]))
         pairs = zip(cube["token_rollout_logp"][part], cube["token_train_logp"][part], strict=True)
@@ -77,7 +77,7 @@ def test_drift_exits_1(xcfg, write) -> None:
         ("fake_score_crash", "scorer_error", 7),
         ("fake_killed", "scorer_error", 7),
         ("fake_nan", "non_finite", 6),
-        ("fake_state_change", "invalid_identity", 6),
+        ("fake_state_changed", "invalid_identity", 6),
         ("fake_mask_ignored", "invalid_identity", 6),
         ("fake_dropped_rank", "invalid_artifact", 6),
         ("fake_unobserved", "invalid_provenance", 6),

@@ -52,4 +52,5 @@ def test_a_full_output_folder_fails_the_side_alone_and_keeps_former_attempts(wor
     assert report.sides[sides[2].digest()].failure is None
     kept = load_run(world.out, plan).sides[sides[0].digest()]
     assert kept.result == first.sides[sides[0].digest()].result
+    monkeypatch.undo()
     assert world.run(plan).sides[sides[1].digest()].failure is None

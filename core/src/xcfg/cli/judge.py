@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from attrs import evolve
 
 from xcfg.comparator.compare import compare
+from xcfg.comparator.repeat import repeat_findings
 from xcfg.comparator.sampled import compare_sampled
 from xcfg.comparator.verdict import failed
 from xcfg.model.outcome import CaseOutcome, SideOutcome
@@ -48,7 +49,12 @@ def _outcome(case: Case, plan: Plan, run: RunReport, contract: ToleranceContract
         return CaseOutcome(case=case, comparison=refused, rollout=SideOutcome(), training=SideOutcome())
     comparison, tokens = _compared(case, plan, run, contract, row)
     sides = [run.sides.get(side.digest()) for side in (case.rollout, case.training)]
-    findings = tuple(finding for side in sides if side is not None for finding in side.findings)
+    findings = tuple(
+        finding
+        for side in sides
+        if side is not None
+        for finding in (*side.findings, *repeat_findings(side.config.role.value, side.measured))
+    )
     return CaseOutcome(
         case=case,
         comparison=evolve(comparison, findings=(*comparison.findings, *findings)),

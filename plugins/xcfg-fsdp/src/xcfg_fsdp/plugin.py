@@ -9,7 +9,7 @@ from xcfg.model.knob import Knob
 from xcfg.model.scorer import Launch, MaterializerDescriptor, Role, ScorerDescriptor
 from xcfg.plugin import hookimpl
 from xcfg_fsdp.knobs import MASTER_DTYPE, MATERIALIZERS, SCORER
-from xcfg_torch.plugin import OFFLINE
+from xcfg_torch.plugin import ENVIRONMENT
 
 
 @hookimpl
@@ -54,7 +54,7 @@ def xcfg_reject_case(case: Case, baseline: Case) -> Rejection | None:
 @hookimpl
 def xcfg_process_environment(side: SideConfig) -> Mapping[str, str]:
     """No network and no tokenizer threads in the ranks."""
-    return OFFLINE if side.scorer == SCORER else {}
+    return ENVIRONMENT if side.scorer == SCORER else {}
 
 
 def _fault(side: SideConfig) -> str:

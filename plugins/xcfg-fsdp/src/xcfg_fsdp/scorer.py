@@ -92,8 +92,7 @@ def _open_sharded(spec: ScorerSpec, sharding: str, device: torch.device) -> Live
         dtype=spec.engine.get("master_dtype"),
         attention=spec.engine.get("attention"),
         trust_remote_code=spec.trust_remote_code,
-        device=device,
-    )
+    )  # on the CPU: FSDP moves one layer at a time, so no device ever holds the whole model
     compute = spec.engine.get("dtype") or dtype_name(model.dtype)
     shard_model(model, mesh_of(sharding, spec.world_size, device.type), settings=spec.engine)
     logits = spec.engine.get("output_dtype") or compute

@@ -12,8 +12,8 @@ from xcfg.model.scorer import Launch, MaterializerDescriptor, Role, ScorerDescri
 from xcfg.plugin import hookimpl
 from xcfg_torch.knobs import DEVICE, MATERIALIZERS, SCORER
 
-OFFLINE = {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
-"""Nothing is fetched while scoring, and the tokenizer starts no threads of its own."""
+ENVIRONMENT = {"HF_HUB_OFFLINE": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1", "TOKENIZERS_PARALLELISM": "false"}
+"""Nothing is fetched while scoring, logs hold no progress bars, and the tokenizer starts no threads of its own."""
 
 
 @hookimpl
@@ -48,7 +48,7 @@ def xcfg_materializers() -> Sequence[MaterializerDescriptor]:
 @hookimpl
 def xcfg_process_environment(side: SideConfig) -> Mapping[str, str]:
     """No network and no tokenizer threads in the scorer's process."""
-    return OFFLINE if side.scorer == SCORER else {}
+    return ENVIRONMENT if side.scorer == SCORER else {}
 
 
 @hookimpl

@@ -7,27 +7,36 @@ from collections.abc import Mapping, Sequence
 
 IN_PROCESS = "VLLM_ENABLE_V1_MULTIPROCESSING"
 BINDING = "VLLM_CPU_OMP_THREADS_BIND"
+THREADS = "OMP_NUM_THREADS"
+SAMPLE_BATCH = "XCFG_VLLM_SAMPLE_BATCH"
+"""Prompts submitted together while sampling: the batch size of the side whose process this is."""
+
+FIXED: Mapping[str, str] = {
+    IN_PROCESS: "0",
+    "HF_HUB_OFFLINE": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+    "VLLM_LOGGING_LEVEL": "WARNING",
+    "VLLM_NO_USAGE_STATS": "1",
+    "VLLM_WORKER_SHUTDOWN_TIMEOUT_SECONDS": "2",
+}
+"""Whatever is run: the engine core stays in this process, so that the live scheduler can be read."""
 
 
 def process_environment(*, ranks: int, threads: int, cpus: Sequence[int] | None = None) -> dict[str, str]:
-    """Variables for a process that builds one engine of `ranks` workers with `threads` threads each.
+    """Every variable of a process that builds one engine of ``ranks`` workers with ``threads`` threads each."""
+    return {**FIXED, **thread_environment(ranks=ranks, threads=threads, cpus=cpus)}
 
-    The engine core runs inside this process, so that the live scheduler can be read; workers stay processes
-    of their own. On a CPU each worker is bound to its own cores, or to none when there are too few cores.
+
+def thread_environment(*, ranks: int, threads: int, cpus: Sequence[int] | None = None) -> dict[str, str]:
+    """The variables that give each worker its threads.
+
+    On a CPU each worker is bound to its own cores, or to none when there are too few cores.
     """
-    return {
-        IN_PROCESS: "0",
-        BINDING: thread_binding(ranks=ranks, threads=threads, cpus=cpus),
-        "OMP_NUM_THREADS": str(threads),
-        "VLLM_LOGGING_LEVEL": "WARNING",
-        "VLLM_NO_USAGE_STATS": "1",
-        "VLLM_WORKER_SHUTDOWN_TIMEOUT_SECONDS": "2",
-        "TOKENIZERS_PARALLELISM": "false",
-    }
+    return {BINDING: thread_binding(ranks=ranks, threads=threads, cpus=cpus), THREADS: str(threads)}
 
 
 def thread_binding(*, ranks: int, threads: int, cpus: Sequence[int] | None = None) -> str:
-    """Core list for vLLM: cores of one rank joined by commas, ranks by `|`; `nobind` if cores do not suffice."""
+    """Core list for vLLM: cores of one rank joined by commas, ranks by ``|``; ``nobind`` if cores do not suffice."""
     available = list(cpus) if cpus is not None else sorted(os.sched_getaffinity(0))
     if ranks * threads > len(available):
         return "nobind"

@@ -1,0 +1,77 @@
+"""Applies knobs to the scorer ``vllm``: each is one entry in the draft of settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from xcfg.model.capability import Capability, Supported, Unobservable, Unsupported
+from xcfg.model.json import Json
+from xcfg.plugin import Settings
+from xcfg_vllm.capabilities import attention_reason, cpu_kv_cache_reason
+from xcfg_vllm.environment import THREADS, thread_environment
+from xcfg_vllm.kv_names import requested_name
+from xcfg_vllm.readback import READERS
+
+ENGINE_KEYS: Mapping[str, str] = {
+    "rollout.tensor_parallel_size": "tensor_parallel_size",
+    "rollout.dtype": "dtype",
+    "rollout.kv_cache_dtype": "kv_cache_dtype",
+    "rollout.attention_backend": "attention_backend",
+    "rollout.enforce_eager": "enforce_eager",
+    "execution.prefix_cache": "enable_prefix_caching",
+    "sampling.logprobs_mode": "logprobs_mode",
+    "vllm.seed": "seed",
+    "vllm.block_size": "block_size",
+    "vllm.kv_cache_blocks": "kv_cache_blocks",
+    "vllm.max_model_len": "max_model_len",
+    "vllm.max_num_seqs": "max_num_seqs",
+    "vllm.max_num_batched_tokens": "max_num_batched_tokens",
+}
+"""Knob to field of :class:`xcfg_vllm.settings.EngineSettings`."""
+
+REQUEST_KEYS: Mapping[str, str] = {
+    "rollout.scoring_path": "path",
+    "sampling.temperature": "temperature",
+    "batch.size": "batch_size",
+}
+
+
+class VllmMaterializer:
+    """Materializer of every knob of the scorer ``vllm``."""
+
+    def probe(self, knob: str, value: Json, spec: Mapping[str, Json]) -> Capability:
+        """Unsupported with vLLM's own reason where it would refuse the value while building.
+
+        A value that vLLM takes and then ignores is supported here: only read-back can tell.
+        """
+        if knob not in READERS:
+            return Unsupported(f"{knob} is not a knob of this scorer")
+        reason = None
+        if value is not None and knob == "rollout.kv_cache_dtype":
+            reason = cpu_kv_cache_reason(requested_name(value))
+        elif value is not None and knob == "rollout.attention_backend":
+            reason = attention_reason(value)
+        return Unsupported(reason) if reason else Supported()
+
+    def apply(self, knob: str, value: Json, settings: Settings) -> Json:
+        """Write ``value`` into the draft and return it; None leaves the choice to vLLM. Raises KeyError."""
+        if knob == "execution.threads":
+            _bind(settings, threads=value)
+        elif knob in REQUEST_KEYS:
+            settings.request[REQUEST_KEYS[knob]] = value
+        else:
+            settings.engine[ENGINE_KEYS[knob]] = value
+            if knob == "rollout.tensor_parallel_size" and THREADS in settings.env:
+                _bind(settings, threads=int(settings.env[THREADS]))
+        return value
+
+    def read_back(self, knob: str, live: Any) -> Json | Unobservable:
+        """The value in force, from the workers and the live scheduler."""
+        return READERS[knob](live)
+
+
+def _bind(settings: Settings, *, threads: int) -> None:
+    """Threads and ranks may come in either order, and the cores of a worker depend on both."""
+    ranks = settings.engine.get("tensor_parallel_size", 1)
+    settings.env.update(thread_environment(ranks=ranks, threads=threads))

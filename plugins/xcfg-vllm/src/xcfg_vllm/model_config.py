@@ -1,0 +1,74 @@
+"""What is read of a model directory before an engine is built: its limits, and the memory its KV cache takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import psutil
+
+from xcfg.errors import InvalidInput
+from xcfg.model.codec import load_json
+from xcfg.model.json import Json
+
+FULL_SEQUENCES = 16
+"""Sequences of the full length that the KV cache is made to hold, memory permitting."""
+
+MEMORY_SHARE = 4
+"""At most one part in this many of the memory now available goes into the KV caches of all workers."""
+
+_LONGEST_BLOCK = 256
+_DTYPE_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2, "float8_e4m3fn": 1, "float8_e5m2": 1}
+
+
+def read_config(folder: Path) -> Mapping[str, Json]:
+    """The language model's part of ``config.json``. Raises InvalidInput where there is no readable one."""
+    path = folder / "config.json"
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        raise InvalidInput(f"no model directory here: {error}", where=str(folder)) from error
+    config = load_json(text, where=str(path))
+    if not isinstance(config, dict):
+        raise InvalidInput("config.json holds no object", where=str(path))
+    return config.get("text_config") or config
+
+
+def kv_cache_bytes(
+    config: Mapping[str, Json], *, dtype: str, ranks: int, length: int | None, available: int | None = None
+) -> int:
+    """Bytes of KV cache a worker is given.
+
+    Room for :data:`FULL_SEQUENCES` sequences of ``length`` tokens (None: the model's limit), less where that exceeds
+    the share of ``available`` memory (bytes; None: what is free now), never less than one sequence. Raises
+    InvalidInput where the configuration does not say how large a token's keys and values are.
+    """
+    sequence = _token_bytes(config, dtype) * _rounded(length or _limit(config)) // min(ranks, _kv_heads(config))
+    free = psutil.virtual_memory().available if available is None else available
+    return max(sequence, min(FULL_SEQUENCES * sequence, free // MEMORY_SHARE // ranks))
+
+
+def _token_bytes(config: Mapping[str, Json], dtype: str) -> int:
+    heads = _number(config, "num_attention_heads")
+    size = config.get("head_dim") or _number(config, "hidden_size") // heads
+    return 2 * _number(config, "num_hidden_layers") * _kv_heads(config) * int(size) * _DTYPE_BYTES[dtype]
+
+
+def _kv_heads(config: Mapping[str, Json]) -> int:
+    return int(config.get("num_key_value_heads") or _number(config, "num_attention_heads"))
+
+
+def _limit(config: Mapping[str, Json]) -> int:
+    return _number(config, "max_position_embeddings")
+
+
+def _rounded(tokens: int) -> int:
+    """Blocks are whole, and one more may be held back by the engine."""
+    return (tokens // _LONGEST_BLOCK + 2) * _LONGEST_BLOCK
+
+
+def _number(config: Mapping[str, Json], name: str) -> int:
+    value = config.get(name)
+    if not isinstance(value, int) or value < 1:
+        raise InvalidInput(f"config.json gives no {name}, which the size of the KV cache depends on", where=name)
+    return value

