@@ -25,10 +25,7 @@ def _odd(cls: str, **changes: object) -> ScorerDescriptor:
 ODD = (
     *(
         _odd(cls)
-        for cls in (
-            "Daemons DaemonsThenHang SlowSecond CrashSecond Flaky AbortsAtExit WrongWeights NoMemory NoSampler Jitter "
-            "Environment BigSampler"
-        ).split()
+        for cls in ["Daemons", "DaemonsThenHang", "SlowSecond", "CrashSecond", "Flaky", "AbortsAtExit", "WrongWeights", "NoMemory", "NoSampler", "Jitter", "Environment", "BigSampler"]
     ),
     _odd("Absent", requires=("no_such_engine",), install="pip install no-such-engine"),
     *(_odd(cls, launch=Launch.ELASTIC, world_size_knob="training.world_size") for cls in ("Elastic", "ElasticLost")),
@@ -54,6 +51,9 @@ class StubRegistry:
 
     def backend(self, operator, backend):
         return {(item.operator, item.id): item for item in BACKENDS}[operator, backend]
+
+    def owner(self, kind, name):
+        return "xcfg"
 
     def contract(self, id_or_path, *, root=Path()):
         return next(item for item in shipped_contracts() if item.ref.id == id_or_path)
@@ -86,7 +86,9 @@ class World:
             operators=dict(operators),
         )
 
-    def plan(self, *pairs: tuple[SideConfig, SideConfig], sample: bool = False, baseline: SideConfig | None = None) -> Plan:
+    def plan(
+        self, *pairs: tuple[SideConfig, SideConfig], sample: bool = False, baseline: SideConfig | None = None
+    ) -> Plan:
         source = TokenSource(recorded="tokens.jsonl")
         if sample:
             source = TokenSource(sample=SampleSource(prompts="prompts.jsonl", max_new_tokens=4, seed=1))

@@ -26,4 +26,6 @@ def test_ranks_are_merged_and_a_lost_one_is_never_a_result(world):
 
     failure = report.sides[lost.digest()].failure
     assert failure.status == Status.SCORER_ERROR
-    assert not [item for item in psutil.process_iter(["cmdline"]) if str(world.out) in " ".join(item.info["cmdline"] or ())]
+    assert not [
+        item for item in psutil.process_iter(["cmdline"]) if str(world.out) in " ".join(item.info["cmdline"] or ())
+    ]

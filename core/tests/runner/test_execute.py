@@ -189,7 +189,12 @@ def test_kernel_operators_are_bound_and_read_back(world):
     # both sides share an engine: the operator and its knob take effect at request time
     assert report.engines.distinct == 1
     chosen = report.sides[plain.digest()].result.provenance.knobs["rollout.dtype"]
-    assert (chosen.requested, chosen.materialized, chosen.observed, chosen.state) == (None, "bfloat16", "bfloat16", "applied")
+    assert (chosen.requested, chosen.materialized, chosen.observed, chosen.state) == (
+        None,
+        "bfloat16",
+        "bfloat16",
+        "applied",
+    )
 
 
 def test_the_child_sees_a_short_declared_environment_and_its_own_side_only(world, registry, monkeypatch):

@@ -14,6 +14,8 @@ def test_the_parent_imports_no_engine_and_stays_small():
 
 
 def test_the_guard_is_light():
-    code = "import sys, xcfg.runner.guard; print(sorted({'numpy', 'attrs', 'cattrs', 'safetensors'} & set(sys.modules)))"
+    code = (
+        "import sys, xcfg.runner.guard; print(sorted({'numpy', 'attrs', 'cattrs', 'safetensors'} & set(sys.modules)))"
+    )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert out.strip() == "[]"

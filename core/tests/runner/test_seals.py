@@ -70,7 +70,9 @@ def test_no_room_leaves_the_former_file_and_no_half_one(tmp_path):
         "    except EnvironmentFault as error: print(error)\n"
     )
     limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))  # noqa: E731
-    done = subprocess.run([sys.executable, "-B", "-c", code], capture_output=True, text=True, preexec_fn=limit, check=True)
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", code], capture_output=True, text=True, preexec_fn=limit, check=True
+    )
     assert done.stdout.count("no space left") == 2, done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
     assert (tmp_path / "a").read_bytes() == b"former"

@@ -12,7 +12,7 @@ from corpus import MODEL_FOLDER, generated
 from tokenizers import Tokenizer
 
 SHORT = ("The", "Once", "def ", "Question:", "08:15:00 INFO", "Dear Anna,")
-"""Openings of at most six tokens, where the next token is least certain."""
+"""Openings of one to nine tokens, where the next token is least certain."""
 LENGTHS = (9, 12, 14, 17, 20, 24, 28, 32, 37, 42, 48, 55, 63, 72, 85, 101, 118, 126, 143, 170, 205, 260, 330, 390)
 """Tokens in each further prompt. vLLM's prefix cache on a CPU works in blocks of 128 tokens: some are longer."""
 SHARED = (140, 150)

@@ -1,7 +1,8 @@
 """Train the tiny Qwen3 and write it as a Hugging Face folder.
 
-``python train.py`` needs torch and transformers, two CPU cores and about ten minutes. The same seed on the same
-processor type with the same number of threads and the same torch gives the same weights.
+``python train.py`` needs torch and transformers, and about ten minutes of one CPU core. The same seed on the same
+processor type with the same torch and number of threads gives the same weights. One thread is the default: beside other
+work, threads spend more time waiting for each other than the second one saves.
 """
 
 from __future__ import annotations
@@ -101,6 +102,7 @@ def save(model: Qwen3ForCausalLM, tokenizer: Tokenizer, out: Path) -> None:
         model.save_pretrained(scratch)
         save_tokenizer(tokenizer, Path(scratch), CONTEXT)
         for path in sorted(Path(scratch).iterdir()):
+            path.chmod(0o644)
             path.replace(out / path.name)
 
 
@@ -127,10 +129,10 @@ def main() -> None:
     model = Qwen3ForCausalLM(tiny_config(tokenizer))
     print(f"{model.num_parameters()} parameters; {len(ids)} tokens to train on, {len(held_ids)} held out", flush=True)
     fit(model, ids, options)
-    # What is shipped is bf16, so the loss that counts is that of the rounded weights.
-    model = model.to(torch.bfloat16)
-    save(model, tokenizer, options.out)
-    loss, size = validation_loss(model.float(), held_ids), sum(len(document.encode()) for document in held)
+    save(model.to(torch.bfloat16), tokenizer, options.out)
+    # The loss that counts is that of the rounded weights, and ``to`` has rounded the rotary frequencies as well.
+    saved = Qwen3ForCausalLM.from_pretrained(options.out, dtype=torch.float32)
+    loss, size = validation_loss(saved, held_ids), sum(len(document.encode()) for document in held)
     print(f"validation loss: {loss:.4f} nats a token, {loss * len(held_ids) / size:.4f} nats a byte")
 
 

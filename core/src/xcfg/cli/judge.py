@@ -76,9 +76,14 @@ def _compared(
         results.append(side.result)
     rollout, training = results
     clip = plan.experiment.clip_range
-    if case.id == plan.baseline and run.tokens is not None:
+    if case.id == plan.baseline and run.tokens is not None and _forced(case):
         return compare_sampled(rollout, training, run.tokens, contract, baseline_dtype=row, clip_range=clip)
     return compare(rollout, training, contract, baseline_dtype=row, clip_range=clip)
+
+
+def _forced(case: Case) -> bool:
+    """Whether the rollout took the decode path: only then must it give the very numbers reported while sampling."""
+    return case.rollout.knobs.get("rollout.scoring_path") == "forced_decode"
 
 
 def _why(side: SideRun | None) -> tuple[Status, str]:

@@ -11,25 +11,31 @@ from pathlib import Path
 
 from xcfg.model.case import SideConfig
 from xcfg.model.json import Json
+from xcfg.plugin.inventory import CORE
 from xcfg.runner.lookup import Lookup
 
 
 def fingerprint(config: SideConfig, registry: Lookup) -> dict[str, Json]:
-    """Versions of core, Python and engine; source digests of the plugin code involved; builds of the operators.
+    """Versions of core, plugins, Python and engine; source digests of the plugin code; builds of the operators.
 
     Versions alone would miss the edits of a plugin that is installed in editable form.
     """
     scorer = registry.scorer(config.scorer)
     materializers = registry.materializers(config.scorer)
     backends = [registry.backend(name, choice.backend) for name, choice in sorted(config.operators.items())]
-    targets = {scorer.target, *(materializers[name].target for name in config.knobs if name in materializers)}
+    targets = {scorer.target, *(materializers[name].target for name in config.knobs)}
     targets |= {backend.target for backend in backends}
-    packages = {target.partition(":")[0].partition(".")[0] for target in targets if target}
+    owners = {
+        registry.owner("scorer", scorer.id),
+        *(registry.owner("materializer", (name, scorer.id)) for name in config.knobs),
+        *(registry.owner("backend", (backend.operator, backend.id)) for backend in backends),
+    }
     return {
         "python": platform.python_version(),
         "machine": platform.machine(),
-        "versions": {name: _version(name) for name in sorted({"xcfg", *packages, *scorer.requires})},
-        "code": {name: _source_digest(name) for name in sorted(packages)},
+        "distributions": {name: metadata.version(name) for name in sorted({CORE, *owners})},
+        "engine": {name: _engine_version(name) for name in scorer.requires},
+        "code": {name: _source_digest(name) for name in sorted(map(_package, targets)) if name},
         "builds": {f"{item.operator}.{item.id}": item.build_fingerprint for item in backends},
         "environment": dict(sorted(registry.process_environment(config).items())),
     }
@@ -46,18 +52,25 @@ def difference(former: Json, now: Json, path: str = "") -> str:
 
 
 @cache
-def _distributions() -> dict[str, list[str]]:
-    return dict(metadata.packages_distributions())
+def _engine_version(package: str) -> str:
+    """Distributions and versions behind an import name; empty where it is not installed."""
+    names = {package} if find_spec(package) is not None else set()
+    try:
+        return ", ".join(f"{name} {metadata.version(name)}" for name in names)
+    except metadata.PackageNotFoundError:  # the distribution has another name than the package: a slow search
+        names = set(metadata.packages_distributions().get(package, ()))
+    return ", ".join(f"{name} {metadata.version(name)}" for name in sorted(names))
 
 
-def _version(package: str) -> str:
-    names = sorted(set(_distributions().get(package, ())))
-    return ", ".join(f"{name} {metadata.version(name)}" for name in names)
+def _package(target: str) -> str:
+    """The package whose code a target is: a plugin's as a whole, of core the part next to the module."""
+    parts = target.partition(":")[0].split(".")
+    return ".".join(parts[:2]) if parts[0] == CORE else parts[0]
 
 
 @cache
 def _source_digest(package: str) -> str:
-    """SHA-256 over the Python files of a top-level package, found without importing it."""
+    """SHA-256 over the Python files of a package, found without importing it."""
     spec = find_spec(package)
     if spec is None:
         return ""

@@ -24,6 +24,9 @@ class Lookup(Protocol):
     def backend(self, operator: str, backend: str, /) -> KernelBackendDescriptor:
         """The kernel backend of this operator and id."""
 
+    def owner(self, kind: str, name: str | tuple[str, str], /) -> str:
+        """The distribution that registered a scorer, a materializer (knob, scorer) or a backend (operator, id)."""
+
     def contract(self, id_or_path: str, /, *, root: Path = ...) -> ToleranceContract:
         """The tolerance contract of this id or file; a relative path starts at ``root``."""
 

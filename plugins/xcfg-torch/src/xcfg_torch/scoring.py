@@ -62,7 +62,7 @@ def score_batch(live: Live, batch: TokenBatch, request: ScoreRequest, place: Pla
 
 
 def _operator(request: ScoreRequest) -> Callable[..., Any]:
-    operator = request.operators.get(OPERATOR)
+    operator: Callable[..., Any] | None = request.operators.get(OPERATOR)
     if operator is None:
         raise PluginError(
             f"no kernel backend is bound for {OPERATOR}", where="logp.backend", hint="pip install xcfg-kernels"

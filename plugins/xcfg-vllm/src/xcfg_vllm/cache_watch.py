@@ -36,14 +36,18 @@ class CacheWatch:
         return found
 
     def facts(self) -> dict[str, Any]:
-        """`enabled` is the manager's own flag; `cached_blocks` how many blocks it could now serve."""
+        """The scheduler's own limits, the manager's own flag `enabled`, and `cached_blocks` it could now serve."""
         pool = self.manager.block_pool
         held = getattr(pool, "cached_block_hash_to_block", ())
         return {
             "enabled": bool(self.manager.enable_caching),
             "pool_enabled": bool(pool.enable_caching),
             "cached_blocks": len(held),
-            "block_size": getattr(self.scheduler, "block_size", None),
+            "blocks": pool.num_gpu_blocks,
+            "block_size": self.scheduler.block_size,
+            "max_model_len": self.scheduler.max_model_len,
+            "max_num_seqs": self.scheduler.max_num_running_reqs,
+            "max_num_batched_tokens": self.scheduler.max_num_scheduled_tokens,
             "lookups": self.lookups,
             "skipped": self.skipped,
             "hits": self.hits,

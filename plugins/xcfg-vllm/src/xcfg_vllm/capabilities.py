@@ -1,4 +1,7 @@
-"""What cannot be measured here, and why, known before an engine is built. Imports neither vllm nor torch."""
+"""What cannot be measured here, and why, known before an engine is built.
+
+Importing this imports neither vllm nor torch.
+"""
 
 from __future__ import annotations
 
@@ -28,14 +31,35 @@ def path_reason(*, path: str, logprobs_mode: str, sampling: Sampling, prefix_cac
     return None
 
 
-def cpu_kv_cache_reason(kv_cache_dtype: str, flags: frozenset[str] | None = None) -> str | None:
-    """Why vLLM's CPU attention refuses this KV cache dtype; None when it does not. Only for CPU engines."""
+def attention_reason(backend: str) -> str | None:
+    """Why vLLM refuses this name of an attention backend; None when it knows it, whether it then uses it or not."""
+    from vllm.v1.attention.backends.registry import AttentionBackendEnum
+
+    known = [item.name for item in AttentionBackendEnum]
+    return None if backend in known else f"vLLM has no attention backend {backend!r}, only {', '.join(known)}"
+
+
+def cpu_kv_cache_reason(
+    kv_cache_dtype: str, flags: frozenset[str] | None = None, *, cpu_engine: bool | None = None
+) -> str | None:
+    """Why vLLM's CPU attention refuses this KV cache dtype; None when it does not or the engine is not on a CPU.
+
+    ``kv_cache_dtype`` is vLLM's name; ``flags`` and ``cpu_engine`` None are those of this machine.
+    """
     if not kv_cache_dtype.startswith("fp8") or platform.machine().lower() not in X86:
+        return None
+    if not (_runs_on_cpu() if cpu_engine is None else cpu_engine):
         return None
     seen = cpu_flags() if flags is None else flags
     if seen & {"avx512f", "amx_tile"}:
         return None
     return "vLLM's fp8 KV cache on an x86 CPU needs AVX-512 or AMX, and this CPU has neither"
+
+
+def _runs_on_cpu() -> bool:
+    from vllm.platforms import current_platform
+
+    return bool(current_platform.is_cpu())
 
 
 def cpu_flags() -> frozenset[str]:

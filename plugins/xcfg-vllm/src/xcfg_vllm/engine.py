@@ -55,6 +55,7 @@ class Engine:
         )
         self.build_seconds = time.monotonic() - started - self.import_seconds
         self.cache = CacheWatch(self.llm)
+        self.vocabulary: int = self.llm.llm_engine.model_config.get_vocab_size()
         self.hooks = self.rpc("xcfg_install", self.forcing == V1_HOOK)
         self.worker_pids = [facts["parallel"]["pid"] for facts in self.worker_facts()]
 
@@ -127,7 +128,7 @@ def _children() -> set[psutil.Process]:
 
 def _alive(pid: int) -> bool:
     try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
         return False
 

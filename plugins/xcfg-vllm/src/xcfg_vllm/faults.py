@@ -9,7 +9,3 @@ class EngineFault(RuntimeError):
 
 class WorkerDied(EngineFault):
     """A vLLM worker process ended before the engine was closed."""
-
-
-class Unsupported(EngineFault):
-    """The combination of settings cannot be measured on this engine; the message is the capability's reason."""

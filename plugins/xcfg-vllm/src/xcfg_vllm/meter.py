@@ -1,4 +1,7 @@
-"""What one worker saw while it ran: counters only, no influence on the numbers."""
+"""What one worker saw while it ran: counters only, no influence on the numbers.
+
+``columns`` are the widths of the logits that the sampler got: the tokens its normaliser runs over.
+"""
 
 from __future__ import annotations
 
@@ -30,6 +33,7 @@ class Meter:
         self.linear_dtypes: Counter[str] = Counter()
         self.head_dtypes: Counter[str] = Counter()
         self.logits_dtypes: Counter[str] = Counter()
+        self.columns: set[int] = set()
         self.sampling: dict[str, set[float]] = {"temperature": set(), "top_p": set(), "top_k": set()}
         self._prompts: dict[str, int] = {}
 
@@ -61,6 +65,7 @@ class Meter:
         None is neutral, except that no temperature means greedy; a `top_k` of the whole vocabulary counts as 0.
         """
         self.logits_dtypes[dtype_name(logits.dtype)] += 1
+        self.columns.add(int(logits.shape[-1]))
         neutral = {"temperature": 0.0, "top_p": 1.0, "top_k": 0}
         for name, seen in self.sampling.items():
             given = values.get(name)
@@ -79,7 +84,8 @@ class Meter:
         """All counters as plain data."""
         plain = {name: value for name, value in vars(self).items() if isinstance(value, int)}
         dtypes = {name: dict(getattr(self, name)) for name in ("linear_dtypes", "head_dtypes", "logits_dtypes")}
-        return plain | dtypes | {"sampling": {name: sorted(seen) for name, seen in self.sampling.items()}}
+        sampling = {name: sorted(seen) for name, seen in self.sampling.items()}
+        return plain | dtypes | {"columns": sorted(self.columns), "sampling": sampling}
 
 
 def dtype_name(dtype: torch.dtype) -> str:

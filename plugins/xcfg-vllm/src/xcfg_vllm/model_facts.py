@@ -51,6 +51,18 @@ def weight_facts(model: torch.nn.Module) -> dict[str, Any]:
     return {"parameter_dtypes": dict(kept), "emptied_dtypes": dict(emptied), "quant_methods": methods}
 
 
+def logit_facts(model: torch.nn.Module) -> dict[str, float]:
+    """Factor and soft cap that the model itself applies to its logits; 1 and 0 where it has neither."""
+    from vllm.model_executor.layers.logits_processor import LogitsProcessor
+
+    found = [module for module in model.modules() if isinstance(module, LogitsProcessor)]
+    scales = {float(getattr(module, "scale", None) or 1.0) for module in found}
+    caps = {float(getattr(module, "soft_cap", None) or 0.0) for module in found}
+    if len(scales) > 1 or len(caps) > 1:
+        raise ValueError(f"the model scales its logits in different ways: {scales}, {caps}")
+    return {"scale": scales.pop() if scales else 1.0, "soft_cap": caps.pop() if caps else 0.0}
+
+
 def _method(module: torch.nn.Module) -> str:
     method = module.quant_method
     kernel = getattr(method, "fp8_linear", None) or getattr(method, "kernel", None)
@@ -79,7 +91,7 @@ def compile_facts(model: torch.nn.Module, runner: Any) -> dict[str, Any]:
 
 
 def parallel_facts() -> dict[str, Any]:
-    """Rank, world size and collective backend of this worker's tensor-parallel group, and its thread count."""
+    """Rank, world size and collective backend of this worker's tensor-parallel group, its threads and its seed."""
     import torch
     from vllm.distributed import get_tp_group
 
@@ -93,6 +105,7 @@ def parallel_facts() -> dict[str, Any]:
         "collective_backend": torch.distributed.get_backend(group.device_group),
         "communicator": type(communicator).__name__ if communicator is not None else None,
         "threads": torch.get_num_threads(),
+        "seed": torch.initial_seed(),
         "cpus": _bound_cpus(),
     }
 

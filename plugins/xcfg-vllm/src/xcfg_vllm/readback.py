@@ -2,95 +2,84 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from enum import Enum
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
+from xcfg.model.capability import Unobservable
+from xcfg.model.json import Json
+from xcfg.model.tolerance import DTYPE_ORDER
 from xcfg_vllm.capabilities import FORCED_DECODE, PREFILL
-from xcfg_vllm.scoring import Scored
+from xcfg_vllm.kv_names import observed_name
+from xcfg_vllm.live import Live
+from xcfg_vllm.scoring import EngineScores
+
+Observed = Json | Unobservable
+Workers = Sequence[Mapping[str, Any]]
+Reader = Callable[[Workers, EngineScores], Observed]
 
 
-class _Sentinel(Enum):
-    UNOBSERVABLE = "unobservable"
+def activation_dtype(workers: Workers, scored: EngineScores) -> Observed:
+    """The least precise dtype of the activations that entered the linear layers and the head while scoring."""
+    seen = {name for meter in scored.meters for kind in ("linear_dtypes", "head_dtypes") for name in meter[kind]}
+    if not seen:
+        return Unobservable("no linear layer was seen to run")
+    outside = sorted(seen - set(DTYPE_ORDER))
+    return outside[0] if outside else max(seen, key=DTYPE_ORDER.index)
 
 
-UNOBSERVABLE: Final = _Sentinel.UNOBSERVABLE
-Facts = Sequence[dict[str, Any]]
-"""One worker's facts each, rank order (`Engine.worker_facts`)."""
+def _tensor_parallel_size(workers: Workers, scored: EngineScores) -> Observed:
+    sizes = {worker["parallel"]["group_size"] for worker in workers}
+    ranks = sorted(worker["parallel"]["tp_rank"] for worker in workers)
+    processes = {worker["parallel"]["pid"] for worker in workers}
+    consistent = sizes == {len(workers)} and ranks == list(range(len(workers))) and len(processes) == len(workers)
+    return len(workers) if consistent else Unobservable(f"ranks {ranks} in groups of {sorted(sizes)}")
 
 
-def observe(facts: Facts, scored: Scored) -> dict[str, Any]:
-    """Every knob this plugin can read back, or UNOBSERVABLE.
-
-    A value that differs between workers or layers is the sorted values joined by `+`: it equals no single request.
-    """
-    return {knob: read(facts, scored) for knob, read in READERS.items()}
-
-
-def _tensor_parallel_size(facts: Facts, scored: Scored) -> Any:
-    sizes = {worker["parallel"]["group_size"] for worker in facts}
-    ranks = sorted(worker["parallel"]["tp_rank"] for worker in facts)
-    processes = {worker["parallel"]["pid"] for worker in facts}
-    consistent = sizes == {len(facts)} and ranks == list(range(len(facts))) and len(processes) == len(facts)
-    return len(facts) if consistent else UNOBSERVABLE
+def _kv_cache_dtype(workers: Workers, scored: EngineScores) -> Observed:
+    return _joined(
+        observed_name(stored, layer["kv_format"])
+        for layer in _layers(workers)
+        for stored in layer["kv_storage_dtypes"] or ["none"]
+    )
 
 
-def _dtype(facts: Facts, scored: Scored) -> Any:
-    """The dtype of the activations that really entered the linear layers and the head while scoring."""
-    seen = (name for meter in scored.meters for kind in ("linear_dtypes", "head_dtypes") for name in meter[kind])
-    return _one(seen)
+def _attention_backend(workers: Workers, scored: EngineScores) -> Observed:
+    return _joined(layer["backend"] for layer in _layers(workers))
 
 
-def _kv_cache_dtype(facts: Facts, scored: Scored) -> Any:
-    """The stored dtype; where the storage is raw bytes, the format the attention implementation reads them in."""
-    values = []
-    for layer in _layers(facts):
-        for stored in layer["kv_storage_dtypes"] or ["none"]:
-            values.append(layer["kv_format"] if stored in ("uint8", "int8") else stored)
-    return _one(values)
-
-
-def _attention_backend(facts: Facts, scored: Scored) -> Any:
-    return _one(layer["backend"] for layer in _layers(facts))
-
-
-def _enforce_eager(facts: Facts, scored: Scored) -> Any:
+def _enforce_eager(workers: Workers, scored: EngineScores) -> Observed:
     """Eager if no module is set up for compilation and no CUDA graph is held; compiled only if it has happened."""
-    states = set()
-    for worker in facts:
+    states: set[Json] = set()
+    for worker in workers:
         state = worker["compile"]
         if state["compiled"] or state["cudagraph_keys"]:
             states.add(False)
         elif state["compile_wrapped"] or state["cudagraph_wrapper"]:
-            return UNOBSERVABLE
+            return Unobservable("modules are set up for compilation and none was compiled")
         else:
             states.add(True)
-    return states.pop() if len(states) == 1 else UNOBSERVABLE
+    return _single(states)
 
 
-def _prefix_cache(facts: Facts, scored: Scored) -> Any:
+def _prefix_cache(workers: Workers, scored: EngineScores) -> Observed:
     """On only if the live manager has it on and looked it up for every scored request."""
     cache = scored.cache
     if not cache["enabled"]:
-        return False if not any(scored.cached_tokens) else UNOBSERVABLE
-    return True if cache["pool_enabled"] and cache["lookups"] and not cache["skipped"] else UNOBSERVABLE
+        return Unobservable("tokens came from a cache that is off") if any(scored.cached_tokens) else False
+    consulted = cache["pool_enabled"] and cache["lookups"] and not cache["skipped"]
+    return True if consulted else Unobservable(f"{cache['skipped']} of {cache['lookups']} lookups were skipped")
 
 
-def _logprobs_mode(facts: Facts, scored: Scored) -> Any:
-    return _one(worker["logprobs_mode"] for worker in facts if worker["logprobs_mode"] is not None)
+def _logprobs_mode(workers: Workers, scored: EngineScores) -> Observed:
+    return _joined(worker["logprobs_mode"] for worker in workers if worker["logprobs_mode"] is not None)
 
 
-def _sampled_with(name: str) -> Callable[[Facts, Scored], Any]:
-    """A sampling value as every worker's sampler received it."""
-
-    def read(facts: Facts, scored: Scored) -> Any:
-        seen = {value for meter in scored.meters for value in meter["sampling"][name]}
-        return seen.pop() if len(seen) == 1 else _one(map(str, seen))
-
-    return read
+def _temperature(workers: Workers, scored: EngineScores) -> Observed:
+    """As every worker's sampler received it."""
+    return _single({value for meter in scored.meters for value in meter["sampling"]["temperature"]})
 
 
-def _scoring_path(facts: Facts, scored: Scored) -> Any:
+def _scoring_path(workers: Workers, scored: EngineScores) -> Observed:
     """From the workers' counters: every response token but the first came out of a decode step, or none did."""
     tokens, sequences = sum(scored.response_lengths), len(scored.response_lengths)
     paths = set()
@@ -101,40 +90,80 @@ def _scoring_path(facts: Facts, scored: Scored) -> Any:
             paths.add(PREFILL)
         else:
             paths.add("mixed")
-    return _one(paths)
+    return _joined(paths)
 
 
-def _batch_size(facts: Facts, scored: Scored) -> Any:
-    """The most requests any worker ran in one step."""
-    largest = {meter["max_requests"] for meter in scored.meters}
-    return largest.pop() if len(largest) == 1 else UNOBSERVABLE
+def _of_workers(name: str) -> Reader:
+    def read(workers: Workers, scored: EngineScores) -> Observed:
+        return _single({worker["parallel"][name] for worker in workers})
+
+    return read
 
 
-def _threads(facts: Facts, scored: Scored) -> Any:
-    threads = {worker["parallel"]["threads"] for worker in facts}
-    return threads.pop() if len(threads) == 1 else UNOBSERVABLE
+def _of_scheduler(name: str) -> Reader:
+    def read(workers: Workers, scored: EngineScores) -> Observed:
+        value: Json = scored.cache[name]
+        return value
+
+    return read
 
 
-def _layers(facts: Facts) -> list[dict[str, Any]]:
-    return [layer for worker in facts for layer in worker["attention"].values()]
+def _layers(workers: Workers) -> list[dict[str, Any]]:
+    return [layer for worker in workers for layer in worker["attention"].values()]
 
 
-def _one(values: Iterable[str]) -> Any:
-    return "+".join(sorted(set(values))) or UNOBSERVABLE
+def _joined(values: Iterable[str]) -> Observed:
+    """Values that differ between workers or layers joined by ``+``: equal to no single request."""
+    return "+".join(sorted(set(values))) or Unobservable()
 
 
-READERS: Final[dict[str, Callable[[Facts, Scored], Any]]] = {
-    "rollout.tensor_parallel_size": _tensor_parallel_size,
-    "rollout.dtype": _dtype,
-    "rollout.kv_cache_dtype": _kv_cache_dtype,
-    "rollout.attention_backend": _attention_backend,
-    "rollout.enforce_eager": _enforce_eager,
-    "rollout.scoring_path": _scoring_path,
-    "execution.prefix_cache": _prefix_cache,
-    "execution.threads": _threads,
-    "sampling.logprobs_mode": _logprobs_mode,
-    "sampling.temperature": _sampled_with("temperature"),
-    "sampling.top_p": _sampled_with("top_p"),
-    "sampling.top_k": _sampled_with("top_k"),
-    "batch.size": _batch_size,
+def _single(values: set[Json]) -> Observed:
+    return next(iter(values)) if len(values) == 1 else Unobservable(f"the workers hold {sorted(values)}")
+
+
+def _after_scoring(read: Reader) -> Callable[[Live], Observed]:
+    def observe(live: Live) -> Observed:
+        if live.scored is None:
+            return Unobservable("nothing was scored yet")
+        return read(live.workers, live.scored)
+
+    return observe
+
+
+def batch_size(live: Live) -> Observed:
+    """The batch size in force where the fullest step bears it out; else the most requests a worker ran in one step.
+
+    Fewer sequences than the batch size make a smaller step, which contradicts nothing.
+    """
+    if live.scored is None:
+        return Unobservable("nothing was scored yet")
+    most = _single({meter["max_requests"] for meter in live.scored.meters})
+    expected = min(live.batch_size, len(live.scored.response_lengths))
+    return live.batch_size if most == expected else most
+
+
+READERS: Mapping[str, Callable[[Live], Observed]] = {
+    "batch.size": batch_size,
+    **{
+        knob: _after_scoring(read)
+        for knob, read in {
+            "rollout.tensor_parallel_size": _tensor_parallel_size,
+            "rollout.dtype": activation_dtype,
+            "rollout.kv_cache_dtype": _kv_cache_dtype,
+            "rollout.attention_backend": _attention_backend,
+            "rollout.enforce_eager": _enforce_eager,
+            "rollout.scoring_path": _scoring_path,
+            "execution.prefix_cache": _prefix_cache,
+            "execution.threads": _of_workers("threads"),
+            "sampling.logprobs_mode": _logprobs_mode,
+            "sampling.temperature": _temperature,
+            "vllm.seed": _of_workers("seed"),
+            "vllm.block_size": _of_scheduler("block_size"),
+            "vllm.kv_cache_blocks": _of_scheduler("blocks"),
+            "vllm.max_model_len": _of_scheduler("max_model_len"),
+            "vllm.max_num_seqs": _of_scheduler("max_num_seqs"),
+            "vllm.max_num_batched_tokens": _of_scheduler("max_num_batched_tokens"),
+        }.items()
+    },
 }
+"""Reader of every knob of the scorer ``vllm``."""

@@ -9,8 +9,9 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-from xcfg_vllm.capabilities import FORCED_DECODE, path_reason
-from xcfg_vllm.faults import EngineFault, Unsupported
+from xcfg.errors import UnsupportedError
+from xcfg_vllm.capabilities import FORCED_DECODE, PREFILL, path_reason
+from xcfg_vllm.faults import EngineFault
 from xcfg_vllm.forced_params import forcing_request
 from xcfg_vllm.grouping import groups
 from xcfg_vllm.sampling import emitted_logprobs
@@ -29,7 +30,7 @@ class TokenSequence:
 
 
 @frozen(kw_only=True)
-class Scored:
+class EngineScores:
     """Logprobs in the order given (nats, float32, one per response token), and what the engine saw.
 
     `meters` has one entry per worker, `cache` is the live scheduler's, `cached_tokens` is per sequence.
@@ -50,47 +51,40 @@ def score(
     path: str = FORCED_DECODE,
     batch_size: int,
     sampling: Sampling | None = None,
-    warm: bool = False,
-) -> Scored:
+) -> EngineScores:
     """Score every response token given all tokens before it, `batch_size` sequences submitted together.
 
-    The prefix cache is emptied first; `warm` then fills it with the prompts, outside the counters.
-    Raises Unsupported, EngineFault (a token not forced, a preemption, a missing logprob), WorkerDied.
+    The prefix cache is emptied first and then, where it is on, filled with the prompts, outside the counters: the
+    outcome depends on nothing that ran before. Every prompt and response has a token and fits the engine.
+    Raises UnsupportedError, EngineFault (a token not forced, a preemption, a missing logprob), WorkerDied.
     """
     sampling = sampling or Sampling()
-    settings = engine.settings
-    reason = path_reason(
-        path=path,
-        logprobs_mode=settings.logprobs_mode,
-        sampling=sampling,
-        prefix_cache=settings.enable_prefix_caching,
-    )
+    cached = engine.cache.manager.enable_caching
+    reason = path_reason(path=path, logprobs_mode=engine.settings.logprobs_mode, sampling=sampling, prefix_cache=cached)
     if reason:
-        raise Unsupported(reason)
-    for at, sequence in enumerate(sequences):
-        _check_fits(at, sequence, settings.max_model_len)
+        raise UnsupportedError(reason, where="rollout.scoring_path")
     engine.reset_cache()
-    if warm:
+    if cached:
         engine.generate([s.prompt_ids for s in sequences], [sampling.params(max_tokens=1) for _ in sequences])
     engine.meters(reset=True)
     engine.cache.reset()
     read = _forced_decode if path == FORCED_DECODE else _prefill
     logprobs: list[NDArray[np.float32]] = []
-    cached: list[int] = []
+    reused_tokens: list[int] = []
     for _, group in groups(sequences, batch_size):
         for values, reused in read(engine, group, sampling):
             logprobs.append(values)
-            cached.append(reused)
+            reused_tokens.append(reused)
     meters = engine.meters()
     resumed = sum(meter["resumed"] for meter in meters)
     if resumed:
         raise EngineFault(
             f"{resumed} requests were preempted and recomputed, so their tokens did not all take the "
-            f"{path} path: raise kv_cache_memory_bytes or lower batch.size"
+            f"{path} path: raise vllm.kv_cache_blocks or lower batch.size"
         )
-    return Scored(
+    return EngineScores(
         logprobs=tuple(logprobs),
-        cached_tokens=tuple(cached),
+        cached_tokens=tuple(reused_tokens),
         response_lengths=tuple(len(sequence.response_ids) for sequence in sequences),
         meters=tuple(meters),
         cache=engine.cache.facts(),
@@ -135,9 +129,6 @@ def _prefill(engine: Engine, group: Sequence[TokenSequence], sampling: Sampling)
     return read
 
 
-def _check_fits(at: int, sequence: TokenSequence, limit: int) -> None:
-    if not sequence.prompt_ids or not sequence.response_ids:
-        raise EngineFault(f"sequence {at} has no prompt or no response token")
-    total = len(sequence.prompt_ids) + len(sequence.response_ids)
-    if total >= limit:
-        raise EngineFault(f"sequence {at} has {total} tokens: raise max_model_len above {total}, it is {limit}")
+def room(path: str) -> int:
+    """Tokens a scoring path generates beyond the sequence: vLLM's prefill cannot end without drawing one."""
+    return 1 if path == PREFILL else 0

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from xcfg_vllm.meter import Meter, dtype_name
-from xcfg_vllm.model_facts import attention_facts, compile_facts, parallel_facts, weight_facts
+from xcfg_vllm.model_facts import attention_facts, compile_facts, logit_facts, parallel_facts, weight_facts
 from xcfg_vllm.sampler_watch import watch_sampler
 from xcfg_vllm.state_digest import state_digest
 
@@ -15,6 +16,10 @@ class WorkerProbe:
 
     `xcfg_install` goes first, once. All answers are plain data.
     """
+
+    model_runner: Any
+    vllm_config: Any
+    get_model: Callable[[], Any]
 
     def xcfg_install(self, force: bool) -> dict[str, Any]:
         """Hook the meter and, for Model Runner V1, forcing. Says what was hooked."""
@@ -51,6 +56,7 @@ class WorkerProbe:
             "weights": weight_facts(model),
             "compile": compile_facts(model, runner),
             "parallel": parallel_facts(),
+            "logits": logit_facts(model),
             "logprobs_mode": getattr(runner.sampler, "logprobs_mode", None),
             "model_class": type(model).__name__,
         }
