@@ -1,9 +1,10 @@
 import json
+import shutil
 from pathlib import Path
 from types import MappingProxyType
 
 import pytest
-from attrs import evolve, frozen
+from attrs import Factory, evolve, frozen
 
 from xcfg.builtin.contracts import shipped_contracts
 from xcfg.model.case import Case, SideConfig, case_id
@@ -25,7 +26,10 @@ def _odd(cls: str, **changes: object) -> ScorerDescriptor:
 ODD = (
     *(
         _odd(cls)
-        for cls in ["Daemons", "DaemonsThenHang", "SlowSecond", "CrashSecond", "Flaky", "AbortsAtExit", "WrongWeights", "NoMemory", "NoSampler", "Jitter", "Environment", "BigSampler"]
+        for cls in (
+            *("Daemons", "DaemonsThenHang", "SlowSecond", "CrashSecond", "Flaky", "AbortsAtExit", "WrongWeights"),
+            *("NoMemory", "NoSampler", "Jitter", "Environment", "BigSampler"),
+        )
     ),
     _odd("Absent", requires=("no_such_engine",), install="pip install no-such-engine"),
     *(_odd(cls, launch=Launch.ELASTIC, world_size_knob="training.world_size") for cls in ("Elastic", "ElasticLost")),
@@ -36,7 +40,7 @@ ODD = (
 class StubRegistry:
     """The fakes and the odd scorers, with the fakes' materializers for all of them."""
 
-    environment: dict[str, str] = {}
+    environment: dict[str, str] = Factory(dict)
     choosy: bool = False
     plugins: tuple[()] = ()
 
@@ -67,10 +71,16 @@ class World:
     """A temporary experiment: checkpoint, tokens, output folder."""
 
     root: Path
+    folder: str = "out"
 
     @property
     def out(self) -> Path:
-        return self.root / "out"
+        return self.root / self.folder
+
+    def copy(self, name: str) -> "World":
+        """The same experiment with a copy of its output folder."""
+        shutil.copytree(self.out, self.root / name)
+        return World(self.root, name)
 
     @property
     def home(self) -> Path:
@@ -157,3 +167,18 @@ def world(tmp_path, monkeypatch) -> World:
 @pytest.fixture(scope="session")
 def registry():
     return StubRegistry
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory):
+    """A world whose grid was run once, its plan and its report: two rollout dtypes, two batch sizes, one training."""
+    with pytest.MonkeyPatch.context() as patch:
+        world = _make_world(tmp_path_factory.mktemp("finished"), patch)
+        sides = [
+            world.side("rollout", rollout__dtype=dtype, batch__size=size)
+            for dtype in ("float32", "bfloat16")
+            for size in (1, 2)
+        ]
+        plan = world.plan(*[(side, world.side("training")) for side in sides])
+        report = world.run(plan)
+        yield world, plan, report

@@ -10,15 +10,6 @@ def alone(side):
     return side, side
 
 
-def _grid(world, scorer="fake"):
-    sides = [
-        world.side("rollout", scorer, rollout__dtype=dtype, batch__size=size)
-        for dtype in ("float32", "bfloat16")
-        for size in (1, 2)
-    ]
-    return world.plan(*[(side, world.side("training", scorer)) for side in sides])
-
-
 def _counts(report):
     engines = report.engines
     return engines.distinct, engines.constructed, engines.reused_from_disk
@@ -28,16 +19,15 @@ def _failures(report):
     return {run.config.digest(): run.failure for run in report.sides.values() if run.failure is not None}
 
 
-def test_one_engine_a_distinct_configuration_and_none_when_all_is_sealed(world):
-    plan = _grid(world)
-    report = world.run(plan)
+def test_one_engine_a_distinct_configuration_and_none_when_all_is_sealed(finished):
+    world, plan, report = finished
     # two rollout dtypes and one training engine: the batch size is a request-time value
     assert _counts(report) == (3, 3, 0)
     assert len(report.sides) == 5
     assert _failures(report) == {}
     assert report.fake
 
-    again = world.run(plan)
+    again = world.copy("again").run(plan)
     assert _counts(again) == (3, 0, 3)
     assert all(run.reused and run.attempt == 1 for run in again.sides.values())
     for key, run in report.sides.items():
@@ -45,18 +35,19 @@ def test_one_engine_a_distinct_configuration_and_none_when_all_is_sealed(world):
         assert run.result.samples.logprobs.tobytes() == again.sides[key].result.samples.logprobs.tobytes()
         assert run.measured == again.sides[key].measured
 
-    loaded = load_run(world.out, load_plan(world.out))
+    out = world.root / "again"
+    loaded = load_run(out, load_plan(out))
     assert {key: run.result for key, run in loaded.sides.items()} == {k: r.result for k, r in report.sides.items()}
     assert loaded.engines == again.engines
     assert loaded.tokens.digest() == report.tokens.digest()
     assert loaded.identity == report.identity
 
 
-def test_one_missing_seal_runs_that_side_alone(world):
-    plan = _grid(world)
-    first = world.run(plan)
+def test_one_missing_seal_runs_that_side_alone(finished):
+    world, plan, first = finished
+    world = world.copy("unsealed")
     lost = next(iter(first.sides.values()))
-    (lost.path / "COMPLETE").unlink()
+    (world.out / "sides" / lost.side_id / "attempt-0001" / "COMPLETE").unlink()
     report = world.run(plan)
     assert _counts(report) == (3, 1, 2)
     again = report.sides[lost.config.digest()]
@@ -65,10 +56,11 @@ def test_one_missing_seal_runs_that_side_alone(world):
     assert again.result.samples.logprobs.tobytes() == lost.result.samples.logprobs.tobytes()
 
 
-def test_a_flipped_bit_is_found_kept_and_run_again(world):
-    plan = world.plan(alone(world.side("rollout")))
-    hurt = next(iter(world.run(plan).sides.values()))
-    path = hurt.path / "samples.safetensors"
+def test_a_flipped_bit_is_found_kept_and_run_again(finished):
+    world, plan, first = finished
+    world = world.copy("flipped")
+    hurt = next(iter(first.sides.values()))
+    path = world.out / "sides" / hurt.side_id / "attempt-0001" / "samples.safetensors"
     data = bytearray(path.read_bytes())
     data[-1] ^= 1
     path.write_bytes(data)
@@ -138,22 +130,22 @@ def test_a_sampler_outside_the_selection_is_launched_for_the_tokens_alone(world)
     assert _counts(world.run(plan)) == (2, 0, 2)
 
 
-def test_a_changed_plugin_environment_makes_a_new_attempt(world, registry):
-    plan = world.plan(alone(world.side("rollout")))
-    world.run(plan)
-    report = world.run(plan, registry(environment={"SOME_SWITCH": "1"}))
-    assert {run.attempt for run in report.sides.values()} == {2}
-    assert all("SOME_SWITCH" in item.reason for item in report.refused)
-    assert len(report.refused) == 1
+def test_a_changed_plugin_environment_makes_a_new_attempt(finished, registry):
+    world, plan, _ = finished
+    side = plan.cases[0].rollout
+    report = world.copy("changed").run(world.plan((side, side)), registry(environment={"SOME_SWITCH": "1"}))
+    assert [run.attempt for run in report.sides.values()] == [2]
+    assert ["SOME_SWITCH" in item.reason for item in report.refused] == [True]
 
 
-def test_no_resume_runs_again_and_keeps_what_was(world):
-    plan = world.plan(alone(world.side("rollout")))
-    world.run(plan)
-    report = world.run(plan, resume=False)
-    assert {run.attempt for run in report.sides.values()} == {2}
+def test_no_resume_runs_again_and_keeps_what_was(finished):
+    world, plan, _ = finished
+    side = plan.cases[0].rollout
+    world = world.copy("anew")
+    report = world.run(world.plan((side, side)), resume=False)
+    assert [run.attempt for run in report.sides.values()] == [2]
     assert report.refused == ()
-    assert len(list(world.out.glob("sides/*/attempt-0001/COMPLETE"))) == 1
+    assert len(list(world.out.glob("sides/*/attempt-0001/COMPLETE"))) == 5
 
 
 def test_repeats_measure_noise_and_are_not_reused_for_more(world):
@@ -168,11 +160,11 @@ def test_repeats_measure_noise_and_are_not_reused_for_more(world):
 
 
 def test_two_engines_at_once_share_the_folder(world):
-    plan = _grid(world)
+    plan = world.plan((world.side("rollout"), world.side("training")))
     report = world.run(plan, jobs=2)
-    assert _counts(report) == (3, 3, 0)
+    assert _counts(report) == (2, 2, 0)
     assert _failures(report) == {}
-    assert len({run.path for run in report.sides.values()}) == 5
+    assert {path.name for path in (world.out / "launches").iterdir()} == {"0001", "0002"}
 
 
 def test_kernel_operators_are_bound_and_read_back(world):

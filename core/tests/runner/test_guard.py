@@ -9,9 +9,19 @@ import time
 import psutil
 import pytest
 
-STUBBORN = "import os, signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); os.setsid(); print(os.getpid(), flush=True); time.sleep(300)"
-LEAVES = f"import subprocess, sys; p = subprocess.Popen([sys.executable, '-c', {STUBBORN!r}], stdout=subprocess.PIPE); sys.stdout.buffer.write(p.stdout.readline()); sys.stdout.flush()"
-WAITS = LEAVES + "; import time; time.sleep(300)"
+STUBBORN = """
+import os, signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+os.setsid()
+print(os.getpid(), flush=True)
+time.sleep(300)
+"""
+LEAVES = f"""
+import subprocess, sys, time
+child = subprocess.Popen([sys.executable, "-c", {STUBBORN!r}], stdout=subprocess.PIPE)
+print(child.stdout.readline().decode(), end="", flush=True)
+"""
+WAITS = LEAVES + "time.sleep(300)"
 
 
 def _guard(code):

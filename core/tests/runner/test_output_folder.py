@@ -6,7 +6,9 @@ from attrs import evolve
 
 from xcfg.errors import ArtifactError, InvalidInput
 from xcfg.runner.artifacts import load_plan, load_run
+from xcfg.runner.binding import check
 from xcfg.runner.lock import locked
+from xcfg.runner.store import Store
 
 
 def _alone(world, **knobs):
@@ -33,32 +35,40 @@ def test_a_file_in_place_of_the_folder_is_refused(world):
         world.run(_alone(world))
 
 
-def test_a_folder_of_another_experiment_is_refused_untouched(world):
-    plan = _alone(world)
-    world.run(plan)
+def test_a_folder_of_another_experiment_is_refused_untouched(finished):
+    world, plan, _ = finished
+    world = world.copy("bound")
     before = _tree(world.out)
-    other = {**plan.tokens, "sha256": "1" * 64}
     with pytest.raises(InvalidInput, match="its tokens is"):
-        world.run(evolve(plan, tokens=other))
-    (world.root / "model" / "config.json").write_text('{"vocab_size": 17, "seed": 3}')
+        world.run(evolve(plan, tokens={**plan.tokens, "sha256": "1" * 64}))
+    elsewhere = evolve(plan.experiment, checkpoint=evolve(plan.experiment.checkpoint, path="other"))
     with pytest.raises(InvalidInput, match="its checkpoint is"):
-        world.run(plan)
+        world.run(evolve(plan, experiment=elsewhere))
     assert _tree(world.out) == before
 
 
-def test_an_added_axis_value_appends(world):
-    world.run(_alone(world))
-    report = world.run(world.plan((world.side("rollout"), world.side("rollout", batch__size=2))))
-    assert sorted(run.reused for run in report.sides.values()) == [False, True]
+def test_an_added_axis_value_appends(finished):
+    world, plan, _ = finished
+    known = plan.cases[0].rollout
+    added = evolve(known, knobs={**known.knobs, "batch.size": 7})
+    report = world.copy("appended").run(world.plan((known, added)))
+    assert {run.config.knobs["batch.size"]: run.reused for run in report.sides.values()} == {1: True, 7: False}
 
 
-def test_a_second_run_is_refused_by_name_of_the_first(world):
-    plan = _alone(world)
+def test_a_second_run_is_refused_by_name_of_the_first(finished):
+    world, plan, _ = finished
+    world = world.copy("locked")
+    before = _tree(world.out)
     with locked(world.out), pytest.raises(InvalidInput) as refused:
         world.run(plan)
     assert f"process {os.getpid()} on {socket.gethostname()}" in str(refused.value)
-    assert not (world.out / "run.json").exists()
-    world.run(plan)  # the lock is free again, and its files are not foreign
+    assert _tree(world.out) == before
+
+
+def test_a_lock_left_by_a_killed_run_is_not_foreign(world):
+    with locked(world.out):
+        pass
+    check(Store(world.out), None)
 
 
 @pytest.mark.parametrize(
@@ -83,9 +93,9 @@ def test_a_missing_checkpoint_touches_nothing(world):
     assert not world.out.exists()
 
 
-def test_a_damaged_token_batch_is_never_sampled_again(world):
-    plan = _alone(world)
-    world.run(plan)
+def test_a_damaged_token_batch_is_never_sampled_again(finished):
+    world, plan, _ = finished
+    world = world.copy("damaged")
     path = world.out / "tokens" / "batch.jsonl"
     path.write_text(path.read_text().replace("[4, 5]", "[4, 6]"))
     with pytest.raises(ArtifactError, match=r"batch\.jsonl"):
@@ -94,16 +104,16 @@ def test_a_damaged_token_batch_is_never_sampled_again(world):
         load_run(world.out, plan)
 
 
-def test_the_plan_is_read_back(world):
-    plan = _alone(world)
-    world.run(plan)
+def test_the_plan_is_read_back(finished):
+    world, plan, _ = finished
     assert load_plan(world.out) == plan
     with pytest.raises(InvalidInput, match="holds no run"):
         load_plan(world.root)
 
 
-def test_an_attempt_that_was_cut_off_counts_as_not_made(world):
-    plan = _alone(world)
-    run = next(iter(world.run(plan).sides.values()))
-    (run.path / "COMPLETE").unlink()
-    assert load_run(world.out, plan).sides == {}
+def test_an_attempt_that_was_cut_off_counts_as_not_made(finished):
+    world, plan, report = finished
+    world = world.copy("cut")
+    cut = next(iter(report.sides.values()))
+    (world.out / "sides" / cut.side_id / "attempt-0001" / "COMPLETE").unlink()
+    assert set(report.sides) - set(load_run(world.out, plan).sides) == {cut.config.digest()}

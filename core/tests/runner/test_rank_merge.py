@@ -56,7 +56,8 @@ def _record(rank, rows, **changes):
 
 @pytest.fixture
 def put(tmp_path, world):
-    def write(changes=({}, {}), samples=(_samples(0, 1), _samples(1, 0))):
+    def write(changes=({}, {}), samples=None):
+        samples = samples or (_samples(0, 1), _samples(1, 0))
         for rank in range(2):
             (tmp_path / tensor_name(rank)).write_bytes(save(samples[rank].arrays()))
             (tmp_path / record_name(rank)).write_bytes(encode(_record(rank, samples[rank], **changes[rank])))

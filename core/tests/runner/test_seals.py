@@ -35,7 +35,7 @@ def test_each_change_is_named(folder):
 
 def test_an_added_file_is_named(folder):
     (folder / "extra").write_bytes(b"")
-    with pytest.raises(ArtifactError, match="extra.*added"):
+    with pytest.raises(ArtifactError, match=r"extra.*added"):
         verify(folder, "side/attempt-0001")
 
 

@@ -19,10 +19,8 @@ from xcfg.plugin.protocols import KernelBackend, Scored, Scorer, ScoreRequest, S
 from xcfg.runner.child_engine import Knobs, load
 from xcfg.runner.launch import OperatorTask, Step
 from xcfg.runner.memory import peak_rss
+from xcfg.runner.provenance import OPERATOR_OF_KNOB
 from xcfg.runner.rank_record import KnobReading, RankRecord, Repeats
-
-OPERATOR_OF_KNOB = {"logp.backend": "selected_logprob"}
-"""Knobs whose value is the backend of an operator: applied by binding it, read back from what was bound."""
 
 
 @frozen(kw_only=True)

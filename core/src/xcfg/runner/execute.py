@@ -27,6 +27,7 @@ from xcfg.runner.lookup import Lookup
 from xcfg.runner.options import RunOptions
 from xcfg.runner.report import RunReport
 from xcfg.runner.schedule import group, side_configs, with_sampler
+from xcfg.runner.specify import world_size
 from xcfg.runner.store import Store
 from xcfg.runner.tokens import read_batch, read_prompts
 
@@ -50,6 +51,8 @@ def execute(
     source = plan.experiment.tokens.sample
     sampler = plan.case(plan.baseline).rollout
     groups = group(configs, registry)
+    for item in groups:
+        world_size(item.engine, registry.scorer(item.engine.scorer))
     checkpoints = _checkpoints(plan, (*configs, sampler), store)
     binding = _binding(plan, registry, checkpoints[plan.experiment.checkpoint.path], sampler if source else None)
     check(store, binding)

@@ -40,10 +40,9 @@ class RankFailure:
 
 def classify(error: BaseException, phase: str) -> Status:
     """The status of an error raised in ``phase`` (``import``, ``open``, ``sample``, ``score``, ``close``)."""
-    chain = list(_causes(error))
-    if any(isinstance(item, UnsupportedError) for item in chain):
+    if isinstance(error, UnsupportedError):
         return Status.UNSUPPORTED
-    if any(_lacking(item) for item in chain):
+    if any(_lacking(item) for item in _causes(error)):
         return Status.ENVIRONMENT_ERROR
     return Status.LAUNCH_ERROR if phase in ("import", "open") else Status.SCORER_ERROR
 
@@ -57,9 +56,10 @@ def _lacking(error: BaseException) -> bool:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
+    """The error and what it was explicitly raised from; what happened to be handled meanwhile explains nothing."""
     seen: set[int] = set()
     left: BaseException | None = error
     while left is not None and id(left) not in seen:
         seen.add(id(left))
         yield left
-        left = left.__cause__ or (None if left.__suppress_context__ else left.__context__)
+        left = left.__cause__

@@ -16,10 +16,14 @@ _COPIES = 4
 
 def default_jobs(checkpoint_bytes: int) -> int:
     """Engines at once on this machine: by its cores and free memory; one where they would share a device."""
-    if Path("/proc/driver/nvidia").exists():
+    if _shared_device():
         return 1
     need = _BASE_BYTES + _COPIES * checkpoint_bytes
     return max(1, min(_cores() // CORES_AN_ENGINE, int(psutil.virtual_memory().available) // need))
+
+
+def _shared_device() -> bool:
+    return Path("/proc/driver/nvidia").exists()
 
 
 def _cores() -> int:

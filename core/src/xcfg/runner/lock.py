@@ -32,8 +32,8 @@ def locked(root: Path) -> Iterator[None]:
     try:
         write_json(holder, {"pid": os.getpid(), "host": socket.gethostname()})
         yield
-        holder.unlink(missing_ok=True)
     finally:
+        holder.unlink(missing_ok=True)
         lock.release()
 
 

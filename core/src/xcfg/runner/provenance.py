@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TypeVar
 
 from xcfg.model.case import SideConfig
 from xcfg.model.ids import canonical
@@ -12,11 +11,15 @@ from xcfg.model.kernel import BoundKernel
 from xcfg.model.provenance import KnobProvenance, KnobState, SideProvenance
 from xcfg.runner.rank_record import KnobReading, RankRecord
 
-T = TypeVar("T")
+OPERATOR_OF_KNOB = {"logp.backend": "selected_logprob"}
+"""Knobs whose value is the backend of an operator: applied by binding it, read back from what was bound."""
 
 
 def side_provenance(config: SideConfig, records: Sequence[RankRecord]) -> SideProvenance:
-    """Provenance of one side run. An operator is judged like a knob named ``operators.NAME``."""
+    """Provenance of one side run.
+
+    An operator is judged like a knob named ``operators.NAME``, which is left out where a knob says the same of it.
+    """
     knobs = {
         name: knob_provenance(requested, {item.rank: item.knobs.get(name) for item in records})
         for name, requested in config.knobs.items()
@@ -26,7 +29,10 @@ def side_provenance(config: SideConfig, records: Sequence[RankRecord]) -> SidePr
     operators: dict[str, BoundKernel] = {}
     for name, choice in config.operators.items():
         bound = {item.rank: item.operators.get(name) for item in records}
-        knobs[f"operators.{name}"] = _operator(choice.backend, bound)
+        judged = _operator(choice.backend, bound)
+        covered = any(knob in config.knobs for knob, operator in OPERATOR_OF_KNOB.items() if operator == name)
+        if not covered or not judged.sound:
+            knobs[f"operators.{name}"] = judged
         if (first := bound[records[0].rank]) is not None:
             operators[name] = first
     return SideProvenance(knobs=knobs, operators=operators)

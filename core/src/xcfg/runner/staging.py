@@ -15,7 +15,7 @@ from xcfg.runner.failure import RankFailure
 from xcfg.runner.merge import SideInvalid
 from xcfg.runner.rank_record import failure_name, phase_name, record_name, sampled_name
 
-PHASES = ("", "import", "open", "sample", "score", "close")
+PHASES = ("import", "open", "sample", "score", "close")
 
 
 def present(folder: Path, ranks: int, name: Callable[[int], str]) -> int:
@@ -39,9 +39,13 @@ def first_failure(folder: Path, ranks: int) -> RankFailure | None:
 
 
 def phase(folder: Path, ranks: int) -> str:
-    """What the rank that got least far was doing; empty where one had not begun."""
+    """What the rank that got furthest was doing; empty where none had begun.
+
+    Ranks open together: where one came to score, the launch had succeeded, however far the others were when they were
+    ended for its sake.
+    """
     paths = [folder / phase_name(rank) for rank in range(ranks)]
-    return min((path.read_text() if path.exists() else "" for path in paths), key=PHASES.index)
+    return max((path.read_text() for path in paths if path.exists()), key=PHASES.index, default="")
 
 
 def read_sampled(folder: Path, ranks: int) -> TokenBatch:

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
 
@@ -63,7 +63,7 @@ def supervise(
     clock of ``timeout`` seconds starts anew.
     """
     started = time.monotonic()
-    with _guarded(run, environment, logs) as (guard, tell):
+    with _guarded(run, environment, logs) as guard:
         deadline = started + timeout
         ending = Ending.EXITED
         while guard.poll() is None:
@@ -73,9 +73,8 @@ def supervise(
                 ending = Ending.STOPPED if stop.is_set() else Ending.TIMEOUT
                 break
             _pause(guard)
-        tell()
-        code = guard.wait(timeout=_GUARD_S)
     watch()
+    code = guard.wait()
     return Ended(ending=ending, code=code if code >= 0 else 128 - code, seconds=time.monotonic() - started)
 
 
@@ -87,18 +86,9 @@ def _pause(guard: subprocess.Popen[bytes]) -> None:
 
 
 @contextmanager
-def _guarded(
-    run: Sequence[str], environment: Mapping[str, str], logs: Path
-) -> Iterator[tuple[subprocess.Popen[bytes], Callable[[], None]]]:
-    """The guard process and the function that tells it to end the tree. On leaving, nothing of the tree is left."""
+def _guarded(run: Sequence[str], environment: Mapping[str, str], logs: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """The guard process. On leaving, it is told to end the tree by the closed pipe, and nothing of it is left."""
     reading, writing = os.pipe()
-    told = threading.Event()
-
-    def tell() -> None:
-        if not told.is_set():
-            told.set()
-            os.close(writing)
-
     try:
         with (logs / "stdout.log").open("wb") as out, (logs / "stderr.log").open("wb") as err:
             guard = subprocess.Popen(
@@ -111,14 +101,14 @@ def _guarded(
                 start_new_session=True,
             )
     except BaseException:
-        tell()
+        os.close(writing)
         raise
     finally:
         os.close(reading)
     try:
-        yield guard, tell
+        yield guard
     finally:
-        tell()
+        os.close(writing)
         _ensure_gone(guard, environment[LAUNCH])
 
 
@@ -131,7 +121,8 @@ def _ensure_gone(guard: subprocess.Popen[bytes], launch: str) -> None:
         code = guard.wait()
     if code < 0:
         for process in _marked(launch):
-            process.kill()
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
 
 
 def _marked(launch: str) -> list[psutil.Process]:

@@ -15,7 +15,18 @@ from xcfg.model.capability import Supported, Unsupported
 from xcfg.testing.fakes import FakeScorer
 from xcfg.testing.materialize import RequestMaterializer
 
-SLEEP = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); time.sleep(300)"
+SLEEP = """
+import signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+print("up", flush=True)
+time.sleep(300)
+"""
+FORK = f"""
+import subprocess, sys
+child = subprocess.Popen([sys.executable, "-c", {SLEEP!r}], start_new_session=True, stdout=subprocess.PIPE)
+child.stdout.readline()
+print(child.pid)
+"""
 
 
 def _note(pid: int) -> None:
@@ -29,8 +40,7 @@ class Daemons(FakeScorer):
 
     def open(self, spec):
         super().open(spec)
-        code = f"import subprocess, sys; p = subprocess.Popen([sys.executable, '-c', {SLEEP!r}], start_new_session=True, stdout=subprocess.PIPE); p.stdout.readline(); print(p.pid)"
-        done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, start_new_session=True, check=True)
+        done = subprocess.run([sys.executable, "-c", FORK], stdout=subprocess.PIPE, start_new_session=True, check=True)
         _note(int(done.stdout))
         _note(os.getpid())
 

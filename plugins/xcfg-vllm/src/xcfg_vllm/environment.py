@@ -14,12 +14,17 @@ SAMPLE_BATCH = "XCFG_VLLM_SAMPLE_BATCH"
 FIXED: Mapping[str, str] = {
     IN_PROCESS: "0",
     "HF_HUB_OFFLINE": "1",
+    "SPT_NOENV": "1",
     "TOKENIZERS_PARALLELISM": "false",
     "VLLM_LOGGING_LEVEL": "WARNING",
     "VLLM_NO_USAGE_STATS": "1",
     "VLLM_WORKER_SHUTDOWN_TIMEOUT_SECONDS": "2",
 }
-"""Whatever is run: the engine core stays in this process, so that the live scheduler can be read."""
+"""Whatever is run: the engine core stays in this process, so that the live scheduler can be read.
+
+``SPT_NOENV`` keeps the titles that vLLM gives its workers from overwriting their environment, by which the host knows
+its processes.
+"""
 
 
 def process_environment(*, ranks: int, threads: int, cpus: Sequence[int] | None = None) -> dict[str, str]:

@@ -1,0 +1,176 @@
+"""What each knob writes, and what the engine is then built with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from xcfg.errors import InvalidInput
+from xcfg.model.capability import Supported, Unsupported
+from xcfg.model.knob import Lifecycle
+from xcfg.model.scorer import Role
+from xcfg.plugin import ScorerSpec, Settings
+from xcfg_vllm.environment import check_environment, process_environment, thread_binding
+from xcfg_vllm.knobs import MATERIALIZERS
+from xcfg_vllm.kv_names import observed_name, requested_name
+from xcfg_vllm.materialize import VllmMaterializer
+from xcfg_vllm.model_config import kv_cache_bytes, read_config
+from xcfg_vllm.scorer import engine_settings
+
+VALUES = {
+    "rollout.tensor_parallel_size": 2,
+    "rollout.dtype": "float32",
+    "rollout.kv_cache_dtype": "float8_e4m3fn",
+    "rollout.attention_backend": "FLASH_ATTN",
+    "rollout.enforce_eager": True,
+    "rollout.scoring_path": "prefill",
+    "execution.prefix_cache": False,
+    "execution.threads": 1,
+    "sampling.logprobs_mode": "processed_logprobs",
+    "sampling.temperature": 0.7,
+    "batch.size": 4,
+    "vllm.seed": 11,
+    "vllm.block_size": 32,
+    "vllm.kv_cache_blocks": 64,
+    "vllm.max_model_len": 200,
+    "vllm.max_num_seqs": 16,
+    "vllm.max_num_batched_tokens": 512,
+}
+
+
+@pytest.mark.parametrize("item", [item for item in MATERIALIZERS if not item.inapplicable], ids=lambda item: item.knob)
+def test_a_value_goes_into_the_section_of_its_lifecycle(item) -> None:
+    settings = Settings()
+    assert VllmMaterializer().apply(item.knob, VALUES[item.knob], settings) == VALUES[item.knob]
+    assert bool(settings.request) == (item.lifecycle is Lifecycle.REQUEST)
+    assert bool(settings.env) == (item.lifecycle is Lifecycle.PROCESS)
+    assert bool(settings.engine) == (item.lifecycle is Lifecycle.ENGINE)
+
+
+def test_the_engine_is_built_with_what_was_asked(checkpoint) -> None:
+    arguments = _arguments(checkpoint, VALUES)
+    assert arguments.pop("kv_cache_memory_bytes") > 0
+    assert arguments == {
+        "model": str(checkpoint),
+        "tensor_parallel_size": 2,
+        "dtype": "float32",
+        "kv_cache_dtype": "fp8_e4m3",
+        "attention_config": {"backend": "FLASH_ATTN"},
+        "enforce_eager": True,
+        "enable_prefix_caching": False,
+        "logprobs_mode": "processed_logprobs",
+        "seed": 11,
+        "block_size": 32,
+        "num_gpu_blocks_override": 64,
+        "max_model_len": 200,
+        "max_num_seqs": 16,
+        "max_num_batched_tokens": 512,
+        "trust_remote_code": False,
+    }
+
+
+def test_null_is_left_to_the_engine(checkpoint) -> None:
+    left = ("rollout.attention_backend", "rollout.enforce_eager", "execution.prefix_cache", "vllm.max_num_seqs")
+    arguments = _arguments(checkpoint, dict.fromkeys((*left, "rollout.kv_cache_dtype", "vllm.block_size")))
+    assert arguments["kv_cache_dtype"] == "auto"
+    assert not {"attention_config", "enforce_eager", "enable_prefix_caching", "max_num_seqs", "block_size"} & set(
+        arguments
+    )
+
+
+def _arguments(checkpoint, values) -> dict:
+    settings, materializer = Settings(), VllmMaterializer()
+    for knob, value in values.items():
+        materializer.apply(knob, value, settings)
+    return engine_settings(
+        ScorerSpec(
+            role=Role.ROLLOUT,
+            checkpoint=checkpoint,
+            trust_remote_code=False,
+            rank=0,
+            world_size=1,
+            engine=settings.engine,
+        )
+    ).llm_arguments()
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_workers_get_their_threads_whichever_knob_comes_first(order, monkeypatch) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda pid: {2, 3, 6, 7})
+    settings = Settings()
+    for knob in ("execution.threads", "rollout.tensor_parallel_size")[::order]:
+        VllmMaterializer().apply(knob, 2, settings)
+    assert settings.env == {"OMP_NUM_THREADS": "2", "VLLM_CPU_OMP_THREADS_BIND": "2,3|6,7"}
+
+
+def test_binding_by_hand() -> None:
+    assert thread_binding(ranks=2, threads=1, cpus=[4, 9]) == "4|9"
+    assert thread_binding(ranks=1, threads=2, cpus=[4, 9]) == "4,9"
+    assert thread_binding(ranks=2, threads=2, cpus=[4, 9, 10]) == "nobind"
+
+
+def test_a_process_whose_scheduler_cannot_be_read() -> None:
+    check_environment(process_environment(ranks=1, threads=1))
+    with pytest.raises(RuntimeError, match="VLLM_ENABLE_V1_MULTIPROCESSING must be 0"):
+        check_environment({})
+
+
+def test_kv_names() -> None:
+    assert [requested_name(dtype) for dtype in (None, "bfloat16", "float8_e5m2")] == ["auto", "bfloat16", "fp8_e5m2"]
+    assert observed_name("bfloat16", "auto") == "bfloat16"
+    assert observed_name("uint8", "fp8_e4m3") == observed_name("uint8", "fp8") == "float8_e4m3fn"
+    assert observed_name("float8_e5m2", "fp8_e5m2") == "float8_e5m2"
+
+
+CONFIG = {
+    "num_hidden_layers": 4,
+    "num_attention_heads": 8,
+    "num_key_value_heads": 2,
+    "head_dim": 32,
+    "max_position_embeddings": 1024,
+}
+TOKEN = 2 * 4 * 2 * 32 * 2
+"""Keys and values, layers, heads, head size, bytes of a bfloat16."""
+
+
+def test_kv_cache_holds_sixteen_full_sequences() -> None:
+    plenty = 1 << 40
+    rounded = 1536  # 1024 tokens fill four blocks of 256; one may be begun, one held back
+    sized = kv_cache_bytes(CONFIG, dtype="bfloat16", ranks=1, length=None, available=plenty)
+    assert sized == 16 * rounded * TOKEN
+    assert kv_cache_bytes(CONFIG, dtype="float32", ranks=2, length=None, available=plenty) == sized
+    assert kv_cache_bytes(CONFIG, dtype="bfloat16", ranks=1, length=100, available=plenty) == 16 * 512 * TOKEN
+
+
+def test_kv_cache_is_bounded_by_memory_but_holds_one_sequence() -> None:
+    assert kv_cache_bytes(CONFIG, dtype="bfloat16", ranks=2, length=None, available=40_000_000) == 5_000_000
+    assert kv_cache_bytes(CONFIG, dtype="bfloat16", ranks=1, length=None, available=0) == 1536 * TOKEN
+
+
+def test_head_size_and_heads_by_default() -> None:
+    plain = {**CONFIG, "hidden_size": 256, "num_key_value_heads": None, "head_dim": None}
+    assert kv_cache_bytes(plain, dtype="bfloat16", ranks=1, length=None, available=0) == 1536 * TOKEN * 4
+
+
+def test_a_directory_that_is_no_model(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="no model directory"):
+        read_config(tmp_path / "nowhere")
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(InvalidInput, match="num_attention_heads"):
+        kv_cache_bytes(read_config(tmp_path), dtype="bfloat16", ranks=1, length=8)
+
+
+def test_the_language_model_inside_a_multimodal_one(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text('{"vision_config": {}, "text_config": {"head_dim": 7}}')
+    assert read_config(tmp_path) == {"head_dim": 7}
+
+
+def test_attention_backends_by_vllms_own_names() -> None:
+    pytest.importorskip("vllm", reason="vllm is not installed")
+    probe = VllmMaterializer().probe
+    assert probe("rollout.attention_backend", "FLASH_ATTN", {}) == Supported()
+    found = probe("rollout.attention_backend", "FLASH_ATN", {})
+    assert isinstance(found, Unsupported)
+    assert "FLASH_ATTN" in found.reason
+    assert isinstance(probe("training.sharding", "unsharded", {}), Unsupported)
