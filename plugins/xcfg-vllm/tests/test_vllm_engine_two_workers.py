@@ -220,6 +220,7 @@ def test_rank_metadata_and_meaning(launch) -> None:
     assert record["info"]["parallel"] == {"tp": 2}
     assert record["info"]["compute_dtype"] == "bfloat16"
     assert len(record["info"]["facts"]["workers"]) == 2
+    assert [held["uncovered"] for held in record["info"]["facts"]["state"]] == [[], []]
     assert record["semantics"]["mode"] == "raw"
     assert record["semantics"]["vocab_size"] == 256
     assert record["facts"]["vllm"]["vllm"]

@@ -15,7 +15,7 @@ from xcfg_vllm.environment import check_environment, process_environment, thread
 from xcfg_vllm.knobs import MATERIALIZERS
 from xcfg_vllm.kv_names import observed_name, requested_name
 from xcfg_vllm.materialize import VllmMaterializer
-from xcfg_vllm.model_config import kv_cache_bytes, read_config
+from xcfg_vllm.model_config import kv_cache_bytes, read_config, tensor_parallel_reason
 from xcfg_vllm.scorer import engine_settings
 
 VALUES = {
@@ -153,6 +153,26 @@ def test_head_size_and_heads_by_default() -> None:
     assert kv_cache_bytes(plain, dtype="bfloat16", ranks=1, length=None, available=0) == 1536 * TOKEN * 4
 
 
+@pytest.mark.parametrize(
+    ("ranks", "words"),
+    [(1, None), (2, None), (8, None), (3, "8 attention heads"), (16, "8 attention heads")],
+)
+def test_heads_are_dealt_evenly(ranks, words) -> None:
+    reason = tensor_parallel_reason(CONFIG, ranks)
+    assert reason is None if words is None else words in reason
+
+
+def test_key_value_heads_that_do_not_divide() -> None:
+    config = {**CONFIG, "num_attention_heads": 12, "num_key_value_heads": 4}
+    assert "4 key-value heads and 6 workers" in tensor_parallel_reason(config, 6)
+
+
+def test_workers_that_do_not_fit_the_model(checkpoint) -> None:
+    found = VllmMaterializer().probe("rollout.tensor_parallel_size", 3, {"checkpoint": str(checkpoint)})
+    assert isinstance(found, Unsupported)
+    assert "4 attention heads" in found.reason
+
+
 def test_a_directory_that_is_no_model(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="no model directory"):
         read_config(tmp_path / "nowhere")
@@ -172,5 +192,5 @@ def test_attention_backends_by_vllms_own_names() -> None:
     assert probe("rollout.attention_backend", "FLASH_ATTN", {}) == Supported()
     found = probe("rollout.attention_backend", "FLASH_ATN", {})
     assert isinstance(found, Unsupported)
-    assert "FLASH_ATTN" in found.reason
+    assert "unknown attention backend 'FLASH_ATN', did you mean 'FLASH_ATTN'" in found.reason
     assert isinstance(probe("training.sharding", "unsharded", {}), Unsupported)

@@ -112,7 +112,7 @@ class Collector:
             failure = first_failure(folder, ranks)
             assert failure is not None
             self.explained = failure.status != Status.UNSUPPORTED
-            self.fail_next(SideFailure(status=failure.status, reason=failure.reason))
+            self.fail_next(failure.side_failure())
             return True
         return False
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from attrs import frozen
 
 from xcfg.errors import EnvironmentFault, UnsupportedError
+from xcfg.model.attempt import SideFailure
 from xcfg.model.status import Status
 
 _LACKING = frozenset(
@@ -36,6 +37,10 @@ class RankFailure:
     phase: str
     reason: str
     at: float
+
+    def side_failure(self) -> SideFailure:
+        """The failure of the side run that this rank belongs to."""
+        return SideFailure(status=self.status, reason=f"{self.phase}: {self.reason}")
 
 
 def classify(error: BaseException, phase: str) -> Status:

@@ -19,7 +19,6 @@ from xcfg.runner.context import Context
 from xcfg.runner.durable import encode, make_folders, write_new
 from xcfg.runner.environment import child_environment
 from xcfg.runner.exits import write_exit
-from xcfg.runner.failure import RankFailure
 from xcfg.runner.launch import LaunchSpec
 from xcfg.runner.rank_record import record_name
 from xcfg.runner.report import SideRun
@@ -103,7 +102,7 @@ def _explain(collector: Collector, ended: Ended) -> None:
     if ended.ending is Ending.TIMEOUT:
         failure = SideFailure(status=Status.TIMEOUT, reason=_late(collector.context.options.timeout, at))
     elif known is not None:
-        failure = SideFailure(status=known.status, reason=_said(known))
+        failure = known.side_failure()
     else:
         failure = _silent(collector, ended, at, step)
     if before:
@@ -114,10 +113,6 @@ def _explain(collector: Collector, ended: Ended) -> None:
 
 def _late(timeout: float, at: str) -> str:
     return f"not done after {timeout:g} s ({at or 'start'}); its processes were ended"
-
-
-def _said(failure: RankFailure) -> str:
-    return f"{failure.phase}: {failure.reason}"
 
 
 def _silent(collector: Collector, ended: Ended, at: str, step: Path | None) -> SideFailure:

@@ -8,7 +8,7 @@ from xcfg_vllm.faults import EngineFault
 
 
 class CacheWatch:
-    """Counts prefix-cache lookups by wrapping the live KV cache manager's `get_computed_blocks`."""
+    """Counts prefix-cache lookups by wrapping the live KV cache manager's ``get_computed_blocks``."""
 
     def __init__(self, llm: Any) -> None:
         core = getattr(llm.llm_engine.engine_core, "engine_core", None)
@@ -36,7 +36,7 @@ class CacheWatch:
         return found
 
     def facts(self) -> dict[str, Any]:
-        """The scheduler's own limits, the manager's own flag `enabled`, and `cached_blocks` it could now serve."""
+        """The scheduler's own limits, the manager's own flag ``enabled``, and ``cached_blocks`` it could now serve."""
         pool = self.manager.block_pool
         held = getattr(pool, "cached_block_hash_to_block", ())
         return {

@@ -8,6 +8,7 @@ from __future__ import annotations
 import platform
 from pathlib import Path
 
+from xcfg.model.codec import unknown
 from xcfg_vllm.sampling_values import Sampling
 
 FORCED_DECODE = "forced_decode"
@@ -36,7 +37,7 @@ def attention_reason(backend: str) -> str | None:
     from vllm.v1.attention.backends.registry import AttentionBackendEnum
 
     known = [item.name for item in AttentionBackendEnum]
-    return None if backend in known else f"vLLM has no attention backend {backend!r}, only {', '.join(known)}"
+    return None if backend in known else f"to vLLM this is an {unknown('attention backend', backend, known)}"
 
 
 def cpu_kv_cache_reason(
@@ -63,7 +64,7 @@ def _runs_on_cpu() -> bool:
 
 
 def cpu_flags() -> frozenset[str]:
-    """Instruction-set flags of the first core, from `/proc/cpuinfo`; empty where there is none."""
+    """Instruction-set flags of the first core, from ``/proc/cpuinfo``; empty where there is none."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:

@@ -23,8 +23,8 @@ RPC_SECONDS = 120.0
 def open_engine(settings: EngineSettings) -> Engine:
     """Build the engine; on any failure no process of it is left. Takes 10 to 40 s.
 
-    The caller is the main module of its own process (`python -m ...`, guarded by `__name__ == "__main__"`)
-    and has set `process_environment()`.
+    The caller is the main module of its own process (``python -m ...``, guarded by ``__name__ == "__main__"``)
+    and has set ``process_environment()``.
     """
     check_environment()
     before = _children()
@@ -36,7 +36,7 @@ def open_engine(settings: EngineSettings) -> Engine:
 
 
 class Engine:
-    """A running `vllm.LLM`. `llm` is the live object; use as a context manager or call `close()`."""
+    """A running ``vllm.LLM``. ``llm`` is the live object; use as a context manager or call ``close()``."""
 
     def __init__(self, settings: EngineSettings) -> None:
         self._before = _children()
@@ -64,7 +64,7 @@ class Engine:
         return self.guard(lambda: self.llm.collective_rpc(method, timeout=RPC_SECONDS, args=arguments))
 
     def worker_facts(self) -> list[dict[str, Any]]:
-        """What each worker holds now (`WorkerProbe.xcfg_facts`), rank order."""
+        """What each worker holds now (``WorkerProbe.xcfg_facts``), rank order."""
         return self.rpc("xcfg_facts")
 
     def digests(self) -> list[dict[str, Any]]:
@@ -72,7 +72,7 @@ class Engine:
         return self.rpc("xcfg_digest")
 
     def meters(self, *, reset: bool = False) -> list[dict[str, Any]]:
-        """What each worker has seen since the last reset (`Meter.facts`), rank order."""
+        """What each worker has seen since the last reset (``Meter.facts``), rank order."""
         return self.rpc("xcfg_meter", reset)
 
     def generate(self, prompts: Sequence[Sequence[int]], params: Sequence[Any]) -> list[Any]:
@@ -89,7 +89,7 @@ class Engine:
             raise EngineFault(f"{left} blocks are still cached after a prefix-cache reset")
 
     def guard(self, call: Callable[[], T]) -> T:
-        """Run `call`; a failure while a worker is dead is reported as WorkerDied, with the process's id."""
+        """Run ``call``; a failure while a worker is dead is reported as WorkerDied, with the process's id."""
         try:
             return call()
         except Exception as error:
@@ -99,7 +99,7 @@ class Engine:
             raise
 
     def dead_workers(self, grace: float = 2.0) -> list[int]:
-        """Ids of workers that ended, waiting `grace` seconds for a death that is only now being noticed."""
+        """Ids of workers that ended, waiting ``grace`` seconds for a death that is only now being noticed."""
         deadline = time.monotonic() + grace
         while True:
             dead = [pid for pid in getattr(self, "worker_pids", []) if not _alive(pid)]

@@ -50,6 +50,7 @@ def rank_info(live: Live) -> RankInfo:
             "runner": sorted({hooks["runner"] for hooks in live.engine.hooks}),
             "cache": scored.cache,
             "cached_tokens": sum(scored.cached_tokens),
+            "state": [{name: held[name] for name in ("covers", "uncovered")} for held in live.digests],
             "workers": [_worker_facts(facts, meter) for facts, meter in zip(live.workers, scored.meters, strict=True)],
         },
     )

@@ -9,7 +9,7 @@ V2_TRACE = "trace_replay"
 
 
 def forcing_mechanism() -> str:
-    """`trace_replay` where vLLM will pick Model Runner V2, which has it built in; else our `sampler_hook`."""
+    """``trace_replay`` where vLLM will pick Model Runner V2, which has it built in; else our ``sampler_hook``."""
     from vllm import envs
     from vllm.engine.arg_utils import EngineArgs
     from vllm.triton_utils import HAS_TRITON
@@ -21,14 +21,14 @@ def forcing_mechanism() -> str:
 
 
 def forcing_arguments(mechanism: str) -> dict[str, Any]:
-    """What `vllm.LLM` needs so that requests may force their tokens."""
+    """What ``vllm.LLM`` needs so that requests may force their tokens."""
     if mechanism == V2_TRACE:
         return {"enable_trace_replay": True}
     return {"logits_processors": ["xcfg_vllm.forcing:ForcedRows"]}
 
 
 def forcing_request(mechanism: str, ids: list[int]) -> dict[str, Any]:
-    """What `SamplingParams` needs so that this request emits exactly `ids`."""
+    """What ``SamplingParams`` needs so that this request emits exactly ``ids``."""
     from xcfg_vllm.forcing import FORCED_IDS
 
     if mechanism == V2_TRACE:

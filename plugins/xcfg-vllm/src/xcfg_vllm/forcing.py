@@ -3,7 +3,7 @@
 The sampler runs unchanged, temperature, top-k, top-p and logprobs included; only then is the id it drew replaced
 by the forced one, and the logprob that vLLM gathers next is that of the forced id. So forcing never counts as
 a logits processor and both raw and processed logprobs keep their meaning. vLLM's Model Runner V2 does the
-same itself (`SamplingParams.trace_decode_token_ids`); for Model Runner V1 the two halves are here.
+same itself (``SamplingParams.trace_decode_token_ids``); for Model Runner V1 the two halves are here.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ Sample = Callable[..., "tuple[torch.Tensor, torch.Tensor | None]"]
 
 
 def forcing_sample(sample: Sample, on_forced: Callable[[int], None]) -> Sample:
-    """Wrap `Sampler.sample`: same logprobs, forced ids. `on_forced` is told how many rows were forced.
+    """Wrap ``Sampler.sample``: same logprobs, forced ids. ``on_forced`` is told how many rows were forced.
 
-    `sample(logits [rows, vocabulary], metadata)` returns ids [rows] and processed logprobs or None.
+    ``sample(logits [rows, vocabulary], metadata)`` returns ids [rows] and processed logprobs or None.
     """
 
     def forced(logits: torch.Tensor, sampling_metadata: SamplingMetadata, *rest: Any, **named: Any) -> Any:

@@ -19,7 +19,7 @@ class Live:
     """An open engine, with what its workers and scheduler said after the last scoring call.
 
     ``workers``: one worker's facts each, rank order (:meth:`Engine.worker_facts`). ``scored`` is None before the first
-    call; ``batch_size`` is the size that call grouped its sequences by.
+    call; ``batch_size`` is the size that call grouped its sequences by. ``digests``: what the last state digest covers.
     """
 
     engine: Engine
@@ -27,3 +27,4 @@ class Live:
     workers: Sequence[Mapping[str, Any]] = field(factory=tuple)
     scored: EngineScores | None = None
     batch_size: int = 0
+    digests: Sequence[Mapping[str, Any]] = field(factory=tuple)

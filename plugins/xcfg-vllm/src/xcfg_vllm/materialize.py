@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from xcfg.model.capability import Capability, Supported, Unobservable, Unsupported
@@ -11,6 +12,7 @@ from xcfg.plugin import Settings
 from xcfg_vllm.capabilities import attention_reason, cpu_kv_cache_reason
 from xcfg_vllm.environment import THREADS, thread_environment
 from xcfg_vllm.kv_names import requested_name
+from xcfg_vllm.model_config import read_config, tensor_parallel_reason
 from xcfg_vllm.readback import READERS
 
 ENGINE_KEYS: Mapping[str, str] = {
@@ -52,6 +54,8 @@ class VllmMaterializer:
             reason = cpu_kv_cache_reason(requested_name(value))
         elif value is not None and knob == "rollout.attention_backend":
             reason = attention_reason(value)
+        elif knob == "rollout.tensor_parallel_size" and spec.get("checkpoint"):
+            reason = tensor_parallel_reason(read_config(Path(spec["checkpoint"])), value)
         return Unsupported(reason) if reason else Supported()
 
     def apply(self, knob: str, value: Json, settings: Settings) -> Json:

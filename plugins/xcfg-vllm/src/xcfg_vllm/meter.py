@@ -60,9 +60,9 @@ class Meter:
                 self.prefilled += tokens
 
     def saw_sampling(self, logits: torch.Tensor, values: Mapping[str, Sequence[float] | None]) -> None:
-        """Note `values`, per row as the sampler got them.
+        """Note ``values``, per row as the sampler got them.
 
-        None is neutral, except that no temperature means greedy; a `top_k` of the whole vocabulary counts as 0.
+        None is neutral, except that no temperature means greedy; a ``top_k`` of the whole vocabulary counts as 0.
         """
         self.logits_dtypes[dtype_name(logits.dtype)] += 1
         self.columns.add(int(logits.shape[-1]))
@@ -89,5 +89,5 @@ class Meter:
 
 
 def dtype_name(dtype: torch.dtype) -> str:
-    """Say `bfloat16` for `torch.bfloat16`."""
+    """Say ``bfloat16`` for ``torch.bfloat16``."""
     return str(dtype).removeprefix("torch.")

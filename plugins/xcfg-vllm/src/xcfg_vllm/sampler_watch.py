@@ -10,7 +10,7 @@ VALUES = ("temperature", "top_p", "top_k")
 
 
 def watch_sampler(sampler: Any, meter: Meter) -> str:
-    """Hook the sampler and say how: `module` (Model Runner V1), `states` (V2) or `none` (values unobservable)."""
+    """Hook the sampler and say how: ``module`` (Model Runner V1), ``states`` (V2) or ``none`` (values unobservable)."""
     if hasattr(sampler, "register_forward_pre_hook"):
         sampler.register_forward_pre_hook(_before_v1(meter), with_kwargs=True)
         return "module"
@@ -21,7 +21,7 @@ def watch_sampler(sampler: Any, meter: Meter) -> str:
 
 
 def _before_v1(meter: Meter) -> Any:
-    """`Sampler.forward(logits, sampling_metadata)`: a value is a tensor [rows], or None where none is in force."""
+    """``Sampler.forward(logits, sampling_metadata)``: a value is a tensor [rows], or None where none is in force."""
 
     def hook(module: Any, args: tuple[Any, ...], named: dict[str, Any]) -> None:
         logits = named.get("logits", args[0] if args else None)
@@ -35,7 +35,7 @@ def _before_v1(meter: Meter) -> Any:
 
 
 def _around_v2(sampler: Any, meter: Meter) -> Any:
-    """`Sampler.sample(logits, expanded_idx_mapping, idx_mapping, idx_mapping_np, ...)`: values are per request slot."""
+    """``Sampler.sample(logits, expanded_idx_mapping, idx_mapping, slots, ...)``: values are per request slot."""
     sample = sampler.sample
 
     def watched(logits: Any, expanded: Any, mapping: Any, slots: Any, *rest: Any, **named: Any) -> Any:

@@ -36,9 +36,9 @@ def sample(
     batch_size: int,
     ignore_eos: bool = False,
 ) -> list[Sampled]:
-    """Sample one response per prompt (token ids), `batch_size` prompts submitted together, order kept.
+    """Sample one response per prompt (token ids), ``batch_size`` prompts submitted together, order kept.
 
-    Starts from an empty prefix cache. Request i is seeded by `request_seed(seed, i)`.
+    Starts from an empty prefix cache. Request i is seeded by ``request_seed(seed, i)``.
     """
     engine.reset_cache()
     results: list[Sampled] = []

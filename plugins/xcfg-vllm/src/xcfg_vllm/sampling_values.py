@@ -10,7 +10,7 @@ from attrs import field, frozen, validators
 
 @frozen(kw_only=True)
 class Sampling:
-    """The sampling semantics both sides must share. `top_k` 0 and `top_p` 1 truncate nothing."""
+    """The sampling semantics both sides must share. ``top_k`` 0 and ``top_p`` 1 truncate nothing."""
 
     temperature: float = field(default=1.0, validator=validators.ge(0.0))
     top_p: float = field(default=1.0, validator=[validators.gt(0.0), validators.le(1.0)])
@@ -22,7 +22,7 @@ class Sampling:
         return self.temperature == 1.0 and self.top_p == 1.0 and self.top_k == 0
 
     def params(self, **request: Any) -> Any:
-        """The `vllm.SamplingParams` of one request; `request` holds what is not sampling semantics."""
+        """The ``vllm.SamplingParams`` of one request; ``request`` holds what is not sampling semantics."""
         from vllm import SamplingParams
 
         return SamplingParams(
@@ -31,6 +31,6 @@ class Sampling:
 
 
 def request_seed(seed: int, index: int) -> int:
-    """A 31-bit seed for request `index`, independent of batch size and of the other requests."""
+    """A 31-bit seed for request ``index``, independent of batch size and of the other requests."""
     digest = hashlib.sha256(f"xcfg.request/1:{seed}:{index}".encode()).digest()
     return int.from_bytes(digest[:4], "big") >> 1

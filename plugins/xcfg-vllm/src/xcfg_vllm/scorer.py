@@ -120,7 +120,8 @@ class VllmScorer:
 
     def state_digest(self) -> str:
         """SHA-256 over the workers' digests of parameters, buffers and packed weights, rank order."""
-        return digest(self.live.engine.digests())
+        self.live.digests = self.live.engine.digests()
+        return digest(self.live.digests)
 
     def close(self) -> None:
         """Shut the engine down and end every process it started."""

@@ -33,7 +33,7 @@ class TokenSequence:
 class EngineScores:
     """Logprobs in the order given (nats, float32, one per response token), and what the engine saw.
 
-    `meters` has one entry per worker, `cache` is the live scheduler's, `cached_tokens` is per sequence.
+    ``meters`` has one entry per worker, ``cache`` is the live scheduler's, ``cached_tokens`` is per sequence.
     """
 
     logprobs: tuple[NDArray[np.float32], ...]
@@ -52,7 +52,7 @@ def score(
     batch_size: int,
     sampling: Sampling | None = None,
 ) -> EngineScores:
-    """Score every response token given all tokens before it, `batch_size` sequences submitted together.
+    """Score every response token given all tokens before it, ``batch_size`` sequences submitted together.
 
     The prefix cache is emptied first and then, where it is on, filled with the prompts, outside the counters: the
     outcome depends on nothing that ran before. Every prompt and response has a token and fits the engine.
@@ -116,7 +116,7 @@ def _forced_decode(engine: Engine, group: Sequence[TokenSequence], sampling: Sam
 
 
 def _prefill(engine: Engine, group: Sequence[TokenSequence], sampling: Sampling) -> Read:
-    """`prompt_logprobs[t]` is the logprob of token t given the tokens before t, so no shift is applied here."""
+    """``prompt_logprobs[t]`` is the logprob of token t given the tokens before t, so no shift is applied here."""
     params = [sampling.params(prompt_logprobs=0, max_tokens=1) for _ in group]
     outputs = engine.generate([sequence.prompt_ids + sequence.response_ids for sequence in group], params)
     read: Read = []

@@ -2,7 +2,7 @@
 
 After loading, vLLM's CPU path empties unquantised linear weights and keeps them packed: either as a tensor
 inside a closure, which is hashed, or behind an opaque oneDNN handle, which is not readable. Such a layer is
-covered through its answer to a fixed input instead, and counted under `probed`.
+covered through its answer to a fixed input instead, and counted under ``probed``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The worker extension: what `collective_rpc` can ask each vLLM worker. Reading only, except the forcing hook."""
+"""The worker extension: what ``collective_rpc`` can ask each vLLM worker. Reading only, except the forcing hook."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from xcfg_vllm.state_digest import state_digest
 
 
 class WorkerProbe:
-    """Mixed into vLLM's worker class through `worker_extension_cls`; every name starts with `xcfg_`.
+    """Mixed into vLLM's worker class through ``worker_extension_cls``; every name starts with ``xcfg_``.
 
-    `xcfg_install` goes first, once. All answers are plain data.
+    ``xcfg_install`` goes first, once. All answers are plain data.
     """
 
     model_runner: Any
@@ -62,7 +62,7 @@ class WorkerProbe:
         }
 
     def xcfg_digest(self) -> dict[str, Any]:
-        """See `state_digest`."""
+        """See ``state_digest``."""
         return state_digest(self.get_model())
 
 
