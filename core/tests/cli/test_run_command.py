@@ -1,5 +1,6 @@
 """``xcfg run`` from end to end on fake scorers: documents, exit codes, resume."""
 
+import json
 import math
 import shutil
 from pathlib import Path
@@ -148,3 +149,36 @@ def test_show_report_query_and_rebuild_read_the_folder_alone(xcfg, write) -> Non
     assert {row["rollout.dtype"] for row in rows} == {"float32"} and len(rows) == 2
     assert xcfg("cube", "rebuild", out, "--json").code == 0
     assert xcfg("cube", "query", out, "--where", "max_abs_dlogp > 1000").code == 5
+
+
+def test_a_later_slice_and_an_added_axis_lose_nothing(xcfg, write) -> None:
+    experiment = write()
+    out = experiment.parent / "out"
+    run(xcfg, experiment)
+    run(xcfg, experiment, "--slice", "fp32")
+    assert len(xcfg("report", out, "--json").document["cases"]) == 4
+    axes = {"rollout.dtype": ["bfloat16", "float32"], "layout.padding_side": ["right", "left"]}
+    assert run(xcfg, write_again(experiment, axes)).code == 0
+    rows = xcfg("cube", "query", out, "--json").document["rows"]
+    assert len(rows) == 5 and all(row["status"] == "pass" for row in rows)
+    assert {(row["batch.size"], row["layout.padding_side"]) for row in rows} == {
+        (8, "right"),
+        (1, "right"),
+        (8, "left"),
+    }
+
+
+def write_again(experiment: Path, axes: dict) -> Path:
+    content = json.loads(experiment.read_text())
+    experiment.write_text(json.dumps({**content, "axes": axes}))
+    return experiment
+
+
+@pytest.mark.parametrize("scorer", ["fake_mask_ignored", "fake_prompt_in_mask"])
+def test_two_sides_wrong_in_the_same_way_are_no_pass(xcfg, write, scorer: str) -> None:
+    sides = {"rollout": {"scorer": scorer}, "training": {"scorer": scorer}}
+    experiment = write(axes={}, cases=[], slices={}, tokens={"recorded": "tokens.jsonl"}, **sides)
+    record = '{"id": "a", "prompt_ids": [1, 2], "response_ids": [3, 4, 5], "mask": [true, false, true]}\n'
+    (experiment.parent / "tokens.jsonl").write_text(record)
+    done = run(xcfg, experiment)
+    assert (done.document["status"], done.code) == ("invalid_identity", 6)

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 
 from xcfg.cli.documents import case_document
 from xcfg.cli.judge import contract_of
+from xcfg.cli.stored import load_judged
 from xcfg.cube.layout import LayoutChanged
 from xcfg.cube.writer import commit, rebuild
 from xcfg.model.codec import unstructure
 from xcfg.model.json import Json
+from xcfg.runner.artifacts import load_plan
 from xcfg.runner.durable import make_folders, write_json
 from xcfg.runner.lock import locked
 
@@ -25,27 +27,31 @@ if TYPE_CHECKING:
 CUBE = "cube.zarr"
 
 
-def commit_run(
-    folder: Path, plan: Plan, report: RunReport, outcomes: Sequence[CaseOutcome], registry: Registry
-) -> None:
-    """Write ``cases/<id>/comparison.json`` and commit the cube, under the folder's lock."""
+def commit_run(folder: Path, report: RunReport, outcomes: Sequence[CaseOutcome], registry: Registry) -> None:
+    """Write ``cases/<id>/comparison.json`` and commit the cube, under the folder's lock.
+
+    The cube covers every case planned in the folder, not only those of this run.
+    """
     with locked(folder):
         for outcome in outcomes:
             place = folder / "cases" / outcome.case.id
             make_folders(place)
             write_json(place / "comparison.json", {"schema": "xcfg.comparison/1", **case_document(outcome)})
-        _commit_cube(folder / CUBE, plan, outcomes, cube_attributes(plan, report, registry))
+        plan = load_plan(folder)
+        try:
+            commit(folder / CUBE, plan, outcomes, cube_attributes(plan, report, registry))
+        except LayoutChanged:
+            rebuild_run(folder, registry)
     for outcome in outcomes:
         registry.notify("xcfg_case_finished", case=outcome.case, comparison=outcome.comparison)
     registry.notify("xcfg_cube_committed", path=str(folder / CUBE))
 
 
-def _commit_cube(path: Path, plan: Plan, outcomes: Sequence[CaseOutcome], attributes: dict[str, Json]) -> None:
-    """Append to the cube; where the experiment's axes are others than the cube's, make it again from the attempts."""
-    try:
-        commit(path, plan, outcomes, attributes)
-    except LayoutChanged:
-        rebuild(path, plan, outcomes, attributes)
+def rebuild_run(folder: Path, registry: Registry) -> int:
+    """Make the cube again from the sealed attempts; returns the number of cases judged."""
+    plan, run, outcomes = load_judged(folder, registry)
+    rebuild(folder / CUBE, plan, outcomes, cube_attributes(plan, run, registry))
+    return len(outcomes)
 
 
 def cube_attributes(plan: Plan, report: RunReport, registry: Registry) -> dict[str, Json]:

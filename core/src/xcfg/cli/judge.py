@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
-from attrs import evolve
+from attrs import evolve, frozen
 
 from xcfg.comparator.compare import compare
+from xcfg.comparator.frozen import FrozenTokens, frozen_tokens
 from xcfg.comparator.repeat import repeat_findings
 from xcfg.comparator.sampled import compare_sampled
 from xcfg.comparator.verdict import failed
@@ -16,7 +17,8 @@ from xcfg.model.result import Comparison
 from xcfg.model.status import Status
 
 if TYPE_CHECKING:
-    from xcfg.model.case import Case
+    from xcfg.model.attempt import SideResult
+    from xcfg.model.case import Case, SideConfig
     from xcfg.model.outcome import PairedTokens
     from xcfg.model.plan import Plan
     from xcfg.model.tolerance import ToleranceContract
@@ -32,53 +34,82 @@ def contract_of(plan: Plan, registry: Registry) -> ToleranceContract:
 def judge(plan: Plan, run: RunReport, contract: ToleranceContract) -> tuple[CaseOutcome, ...]:
     """Every case of the plan that was not rejected by a constraint or a veto, in plan order.
 
-    The baseline is judged first: its dtype gives the row that ``within_baseline_row`` of the others refers to.
+    The baseline is judged first: its dtype gives the row that ``within_baseline_row`` of the others refers to. Where a
+    slice left the baseline out and it was not run, there is no such row and the field stays unknown.
     """
-    baseline = plan.case(plan.baseline)
-    first, _ = _compared(baseline, plan, run, contract, "")
+    tokens = None if run.tokens is None else frozen_tokens(run.tokens)
+    court = _Court(plan=plan, run=run, contract=contract, frozen=tokens)
+    first, _ = court.compared(plan.case(plan.baseline), "")
     return tuple(
-        _outcome(case, plan, run, contract, first.dtype)
+        court.outcome(case, first.dtype)
         for case in plan.cases
         if case.rejected is None or case.rejected.kind == "unsupported"
     )
 
 
-def _outcome(case: Case, plan: Plan, run: RunReport, contract: ToleranceContract, row: str) -> CaseOutcome:
-    if case.rejected is not None:
-        refused = failed(Status.UNSUPPORTED, case.rejected.reason, contract)
-        return CaseOutcome(case=case, comparison=refused, rollout=SideOutcome(), training=SideOutcome())
-    comparison, tokens = _compared(case, plan, run, contract, row)
-    sides = [run.sides.get(side.digest()) for side in (case.rollout, case.training)]
-    findings = tuple(
-        finding
-        for side in sides
-        if side is not None
-        for finding in (*side.findings, *repeat_findings(side.config.role.value, side.measured))
-    )
-    return CaseOutcome(
-        case=case,
-        comparison=evolve(comparison, findings=(*comparison.findings, *findings)),
-        rollout=_side(sides[0]),
-        training=_side(sides[1]),
-        tokens=tokens,
-    )
+class _Options(TypedDict):
+    """Keyword arguments that ``compare`` and ``compare_sampled`` share."""
+
+    baseline_dtype: str
+    clip_range: tuple[float, float] | None
+    frozen: FrozenTokens | None
 
 
-def _compared(
-    case: Case, plan: Plan, run: RunReport, contract: ToleranceContract, row: str
-) -> tuple[Comparison, PairedTokens | None]:
-    results = []
-    for config in (case.rollout, case.training):
-        side = run.sides.get(config.digest())
-        if side is None or side.result is None:
-            status, reason = _why(side)
-            return failed(status, f"{config.role.value}: {reason}", contract), None
-        results.append(side.result)
-    rollout, training = results
-    clip = plan.experiment.clip_range
-    if case.id == plan.baseline and run.tokens is not None and _forced(case):
-        return compare_sampled(rollout, training, run.tokens, contract, baseline_dtype=row, clip_range=clip)
-    return compare(rollout, training, contract, baseline_dtype=row, clip_range=clip)
+@frozen(kw_only=True)
+class _Court:
+    """What every case of one run is judged with. ``row`` names the baseline's dtype, empty where it is not known."""
+
+    plan: Plan
+    run: RunReport
+    contract: ToleranceContract
+    frozen: FrozenTokens | None
+
+    def outcome(self, case: Case, row: str) -> CaseOutcome:
+        if case.rejected is not None:
+            refused = failed(Status.UNSUPPORTED, case.rejected.reason, self.contract)
+            return CaseOutcome(case=case, comparison=refused, rollout=SideOutcome(), training=SideOutcome())
+        comparison, tokens = self.compared(case, row)
+        sides = [self.run.sides.get(side.digest()) for side in (case.rollout, case.training)]
+        findings = tuple(
+            finding
+            for side in sides
+            if side is not None
+            for finding in (*side.findings, *repeat_findings(side.config.role.value, side.measured))
+        )
+        return CaseOutcome(
+            case=case,
+            comparison=evolve(comparison, findings=(*comparison.findings, *findings)),
+            rollout=_side(sides[0]),
+            training=_side(sides[1]),
+            tokens=tokens,
+        )
+
+    def compared(self, case: Case, row: str) -> tuple[Comparison, PairedTokens | None]:
+        results = []
+        for config in (case.rollout, case.training):
+            side = self.run.sides.get(config.digest())
+            if side is None or side.result is None:
+                status, reason = _why(side)
+                return failed(status, f"{config.role.value}: {reason}", self.contract), None
+            if unproven := _unproven(config, side.result):
+                reason = f"{config.role.value} has no provenance of {', '.join(unproven)}"
+                return failed(Status.INVALID_PROVENANCE, reason, self.contract), None
+            results.append(side.result)
+        rollout, training = results
+        options: _Options = {
+            "baseline_dtype": row,
+            "clip_range": self.plan.experiment.clip_range,
+            "frozen": self.frozen,
+        }
+        if case.id == self.plan.baseline and self.run.tokens is not None and _forced(case):
+            return compare_sampled(rollout, training, self.run.tokens, self.contract, **options)
+        return compare(rollout, training, self.contract, **options)
+
+
+def _unproven(config: SideConfig, result: SideResult) -> list[str]:
+    """Knobs and operators asked for of which the evidence says nothing: the comparator sees only what is there."""
+    operators = [f"operators.{name}" for name in config.operators if name not in result.provenance.operators]
+    return sorted([name for name in config.knobs if name not in result.provenance.knobs] + operators)
 
 
 def _forced(case: Case) -> bool:

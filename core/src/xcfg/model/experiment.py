@@ -30,6 +30,14 @@ class Checkpoint:
     weight_version: str = ""
     trust_remote_code: bool = False
 
+    @property
+    def label(self) -> str:
+        """The checkpoint as one coordinate: its path, with whatever else it states."""
+        label = self.path
+        label += f"@{self.revision}" if self.revision else ""
+        label += f" weights {self.weight_version}" if self.weight_version else ""
+        return f"{label} with remote code" if self.trust_remote_code else label
+
 
 @frozen(kw_only=True)
 class SampleSource:

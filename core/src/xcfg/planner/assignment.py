@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from xcfg.model.experiment import Checkpoint, Experiment
+from xcfg.model.experiment import Experiment
 from xcfg.model.json import Json
 from xcfg.model.knob import Knob
 from xcfg.planner.draft import Draft
@@ -40,17 +40,9 @@ def coordinates(draft: Draft, baseline: Mapping[str, Json]) -> dict[str, Json]:
         **draft.own,
         ROLLOUT_SCORER: draft.rollout.scorer,
         TRAINING_SCORER: draft.training.scorer,
-        ROLLOUT_CHECKPOINT: checkpoint_label(draft.rollout.checkpoint),
-        TRAINING_CHECKPOINT: checkpoint_label(draft.training.checkpoint),
+        ROLLOUT_CHECKPOINT: draft.rollout.checkpoint.label,
+        TRAINING_CHECKPOINT: draft.training.checkpoint.label,
     }
-
-
-def checkpoint_label(checkpoint: Checkpoint) -> str:
-    """A checkpoint as one coordinate: its path, with whatever else it states."""
-    label = checkpoint.path
-    label += f"@{checkpoint.revision}" if checkpoint.revision else ""
-    label += f" weights {checkpoint.weight_version}" if checkpoint.weight_version else ""
-    return f"{label} with remote code" if checkpoint.trust_remote_code else label
 
 
 def changed_names(values: Mapping[str, Json], baseline: Mapping[str, Json]) -> tuple[str, ...]:

@@ -68,7 +68,10 @@ def launch_findings(store: Store, launch: str) -> tuple[Finding, ...]:
 
 
 def load_plan(out: Path) -> Plan:
-    """The newest plan of a run's folder. Raises InvalidInput where there is none, ArtifactError where it is broken."""
+    """The plan of a run's folder, with every case ever planned in it.
+
+    Raises InvalidInput where there is none, ArtifactError where it is broken.
+    """
     path = Store(out).plan
     if not path.is_file():
         raise InvalidInput(f"{out} holds no run", where=str(path), hint="give the folder that `xcfg run --out` wrote")

@@ -13,6 +13,7 @@ from xcfg.model.plan import Plan
 from xcfg.model.sample import TokenBatch
 from xcfg.plugin.checkpoint import CheckpointDigest
 from xcfg.plugin.protocols import Prompt
+from xcfg.runner.artifacts import load_plan
 from xcfg.runner.binding import Binding, LastRun, bind, check, finish
 from xcfg.runner.checkpoints import digest_all, remember, resolve
 from xcfg.runner.context import Context
@@ -25,6 +26,7 @@ from xcfg.runner.jobs import default_jobs, folder_bytes
 from xcfg.runner.lock import locked
 from xcfg.runner.lookup import Lookup
 from xcfg.runner.options import RunOptions
+from xcfg.runner.plans import merged
 from xcfg.runner.report import RunReport
 from xcfg.runner.schedule import group, side_configs, with_sampler
 from xcfg.runner.specify import world_size
@@ -61,7 +63,7 @@ def execute(
     with like_ctrl_c(), locked(store.root):
         check(store, binding)
         bind(store, binding, _plain(checkpoints))
-        write_json(store.plan, plan)
+        write_json(store.plan, merged(load_plan(store.root) if store.plan.is_file() else None, plan))
         remember(plan.root, checkpoints, _cache(store))
         tokens = known or load_frozen(store.tokens) or _freeze(store, recorded, plan)
         if tokens is None and source is not None:

@@ -1,6 +1,6 @@
 """Where things lie in an output folder.
 
-``run.json`` binds the folder; ``plan.json`` is the newest plan; ``tokens/`` the frozen batch;
+``run.json`` binds the folder; ``plan.json`` holds every case planned here; ``tokens/`` the frozen batch;
 ``sides/<side-id>/attempt-NNNN/`` the attempts; ``launches/NNNN/`` the processes that made them, with their logs.
 """
 
@@ -32,7 +32,7 @@ class Store:
 
     @property
     def plan(self) -> Path:
-        """The newest plan."""
+        """The newest plan, with the cases of those before it."""
         return self.root / "plan.json"
 
     @property

@@ -55,14 +55,10 @@ def query(ctx: click.Context, folder: Path, where: str, selected: tuple[str, ...
 @click.pass_obj
 def rebuild(session: Session, folder: Path, as_json: bool) -> None:
     """Make the cube of DIR again from its sealed attempts."""
-    from xcfg.cli.commit import CUBE, cube_attributes
-    from xcfg.cli.stored import load_judged
-    from xcfg.cube.writer import rebuild as rebuild_cube
+    from xcfg.cli.commit import CUBE, rebuild_run
 
-    registry = session.registry(allow_fake=True)
-    plan, run, outcomes = load_judged(folder, registry)
-    rebuild_cube(folder / CUBE, plan, outcomes, cube_attributes(plan, run, registry))
-    content = document("cube.rebuild", cube=str(folder / CUBE), cases=len(outcomes))
+    cases = rebuild_run(folder, session.registry(allow_fake=True))
+    content = document("cube.rebuild", cube=str(folder / CUBE), cases=cases)
     emit(session, as_json, content, lambda screen: screen.print(f"rebuilt {folder / CUBE}", markup=False))
 
 

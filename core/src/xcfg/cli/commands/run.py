@@ -72,7 +72,7 @@ def run(
         report = execute(plan, registry, folder, options, on_event=on_event)
     contract = contract_of(plan, registry)
     outcomes = judge(plan, report, contract)
-    commit_run(folder, plan, report, outcomes, registry)
+    commit_run(folder, report, outcomes, registry)
     code = _finish(session, as_json, strict, folder, plan, report, outcomes)
     ctx.exit(code)
 
