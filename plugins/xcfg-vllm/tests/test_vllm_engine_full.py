@@ -51,7 +51,7 @@ def _run(folder: Path, checkpoint: Path, engine: str) -> subprocess.CompletedPro
     program.write_text(PROGRAM)
     return subprocess.run(
         [sys.executable, str(program), str(checkpoint), engine],
-        env={**os.environ, **process_environment(ranks=1, threads=1)},
+        env={**os.environ, **process_environment(ranks=1, threads=1), "VLLM_CACHE_ROOT": str(folder / "cache")},
         capture_output=True,
         text=True,
     )
