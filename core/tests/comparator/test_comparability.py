@@ -326,7 +326,7 @@ def test_the_training_side_is_never_the_rollout_in_disguise(contract, side):
     assert result.status is Status.INVALID_ARTIFACT
     assert "not two measurements" in result.reason
     options = set(inspect.signature(compare).parameters)
-    assert options == {"rollout", "training", "contract", "baseline_dtype", "clip_range"}
+    assert options == {"rollout", "training", "contract", "baseline_dtype", "clip_range", "frozen"}
 
 
 def test_ranks_are_not_averaged_without_weights(contract, side):

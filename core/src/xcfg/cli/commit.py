@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xcfg.cli.documents import case_document
+from xcfg.cli.experiment import tell_observers
 from xcfg.cli.judge import contract_of
 from xcfg.cli.stored import load_judged
 from xcfg.cube.layout import LayoutChanged
@@ -43,8 +44,8 @@ def commit_run(folder: Path, report: RunReport, outcomes: Sequence[CaseOutcome],
         except LayoutChanged:
             rebuild_run(folder, registry)
     for outcome in outcomes:
-        registry.notify("xcfg_case_finished", case=outcome.case, comparison=outcome.comparison)
-    registry.notify("xcfg_cube_committed", path=str(folder / CUBE))
+        tell_observers(registry, "xcfg_case_finished", case=outcome.case, comparison=outcome.comparison)
+    tell_observers(registry, "xcfg_cube_committed", path=str(folder / CUBE))
 
 
 def rebuild_run(folder: Path, registry: Registry) -> int:

@@ -60,5 +60,11 @@ def planned(selection: Selection, registry: Registry) -> Plan:
         filters=selection.filters,
         max_cases=selection.max_cases,
     )
-    registry.notify("xcfg_plan_built", plan=plan)
+    tell_observers(registry, "xcfg_plan_built", plan=plan)
     return plan
+
+
+def tell_observers(registry: Registry, hook: str, **arguments: Any) -> None:
+    """Call an observing hook; an observer that fails is named on standard error and changes nothing."""
+    for failed in registry.notify(hook, **arguments):
+        click.echo(f"xcfg: {failed}", err=True)

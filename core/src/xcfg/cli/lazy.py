@@ -29,6 +29,7 @@ class LazyGroup(click.Group):
         command = getattr(import_module(module), attribute)
         if not isinstance(command, click.Command):
             raise TypeError(f"{module}:{attribute} is not a click command")
+        name_variables(command, f"{ctx.auto_envvar_prefix}_{cmd_name}".upper())
         return command
 
     def resolve_command(
@@ -49,3 +50,14 @@ class LazyGroup(click.Group):
         rows = [(name, self._table[name][1]) for name in self._table]
         with formatter.section("Commands"):
             formatter.write_dl(rows)
+
+
+def name_variables(command: click.Command, prefix: str) -> None:
+    """Name each option's variable after what a user types: ``XCFG_RUN_SLICE``, not after the argument of a function."""
+    for item in command.params:
+        if isinstance(item, click.Option):
+            typed = max(item.opts, key=len).lstrip("-").replace("-", "_")
+            item.envvar = f"{prefix}_{typed.upper()}"
+    if isinstance(command, click.Group):
+        for name, inner in command.commands.items():
+            name_variables(inner, f"{prefix}_{name.upper()}")

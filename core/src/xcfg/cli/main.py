@@ -33,7 +33,7 @@ COMMANDS = {
     commands_table=COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "XCFG"},
 )
-@click.version_option(package_name="xcfg", prog_name="xcfg")
+@click.version_option(package_name="xcfg", prog_name="xcfg", allow_from_autoenv=False)  # images set XCFG_VERSION
 @click.option("-v", "--verbose", is_flag=True, help="Show tracebacks of errors.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress on standard error.")
 @click.option("--color/--no-color", default=None, help="Force colour on or off (default: NO_COLOR and the terminal).")

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -22,12 +25,16 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print one JS
 
 def console(session: Session, *, stderr: bool = False) -> Console:
     """A rich console that honours ``--color``, NO_COLOR and the terminal."""
-    import sys
-
     from rich.console import Console
 
+    class Lasting(Console):
+        def on_broken_pipe(self) -> None:
+            """Write no more; rich's own way is to exit 1, which reads as drift."""
+            self.quiet = True
+            _forget_reader()
+
     stream = sys.stderr if stderr else sys.stdout
-    return Console(
+    return Lasting(
         stderr=stderr,
         width=None if stream.isatty() else PLAIN_WIDTH,
         force_terminal=True if session.color else None,
@@ -47,9 +54,33 @@ def emit(session: Session, as_json: bool, content: Mapping[str, Json], human: Ca
     if as_json:
         from xcfg.model.codec import unstructure
 
-        click.echo(json.dumps(unstructure(content), allow_nan=False, ensure_ascii=False))
-    else:
+        print_out(json.dumps(unstructure(content), allow_nan=False, ensure_ascii=False))
+        return
+    with _reader_may_leave():
         human(console(session))
+
+
+def print_out(text: str, *, newline: bool = True) -> None:
+    """Print ``text`` on standard output."""
+    with _reader_may_leave():
+        click.echo(text, nl=newline)
+
+
+@contextmanager
+def _reader_may_leave() -> Iterator[None]:
+    """A reader that has seen enough (``| head``) changes no verdict: the command ends with its own code."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _forget_reader()
+
+
+def _forget_reader() -> None:
+    """Send what is still buffered nowhere, or the interpreter fails on it at its end."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
 
 
 def table(out: Console, headings: list[str], rows: list[list[str]]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,7 +23,7 @@ def progress(session: Session, plan: Plan) -> Iterator[Callable[[Event], None]]:
     """A receiver for the runner's events; silent under ``--quiet``."""
     if session.quiet:
         yield lambda event: None
-    elif sys.stderr.isatty():
+    elif sys.stderr.isatty() and not os.environ.get("CI"):
         with _bar(session, plan) as receive:
             yield receive
     else:

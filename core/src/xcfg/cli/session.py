@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from attrs import frozen
 
 if TYPE_CHECKING:
+    from xcfg.plugin.inventory import PluginInfo
     from xcfg.plugin.registry import Registry
 
 
@@ -22,8 +23,17 @@ class Session:
 
     def registry(self, *, allow_fake: bool = False) -> Registry:
         """Load the plugins that are not disabled."""
-        from xcfg.plugin.inventory import disabled_by_environment
         from xcfg.plugin.registry import load_registry
 
-        disabled = (*self.disabled, *disabled_by_environment())
-        return load_registry(disabled=disabled, plugins=self.plugins, allow_fake=allow_fake)
+        return load_registry(disabled=self._disabled(), plugins=self.plugins, allow_fake=allow_fake)
+
+    def inventory(self) -> tuple[PluginInfo, ...]:
+        """Every installed plugin from its metadata alone."""
+        from xcfg.plugin.inventory import inventory
+
+        return inventory(disabled=self._disabled(), plugins=self.plugins)
+
+    def _disabled(self) -> tuple[str, ...]:
+        from xcfg.plugin.inventory import disabled_by_environment
+
+        return (*self.disabled, *disabled_by_environment())

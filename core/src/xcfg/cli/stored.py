@@ -19,8 +19,13 @@ def load_judged(folder: Path, registry: Registry) -> tuple[Plan, RunReport, tupl
     from xcfg.cli.judge import contract_of, judge
     from xcfg.runner.artifacts import load_plan, load_run
 
-    if not (folder / "run.json").is_file():
-        raise InvalidInput(f"{folder} holds no run", where="DIR", hint="give the folder that `xcfg run --out` wrote")
+    check_folder(folder)
     plan = load_plan(folder)
     run = load_run(folder, plan)
     return plan, run, judge(plan, run, contract_of(plan, registry))
+
+
+def check_folder(folder: Path) -> None:
+    """Raise InvalidInput where the folder holds no run."""
+    if not (folder / "run.json").is_file():
+        raise InvalidInput(f"{folder} holds no run", where="DIR", hint="give the folder that `xcfg run --out` wrote")

@@ -10,6 +10,7 @@ from attrs import evolve
 from xcfg.comparator.artifact import alias_defects, artifact_defects
 from xcfg.comparator.defect import Defect, named
 from xcfg.comparator.drift import Drift, drift, worst_token
+from xcfg.comparator.frozen import FrozenTokens, frozen_defects
 from xcfg.comparator.identity import identity_defects, positions_known, token_defects
 from xcfg.comparator.observation import observation_findings
 from xcfg.comparator.pairing import RowPairs, ordered_ids, row_pairs, side_rows
@@ -36,12 +37,14 @@ def compare(
     *,
     baseline_dtype: str = "",
     clip_range: tuple[float, float] | None = None,
+    frozen: FrozenTokens | None = None,
 ) -> Judged:
     """Judge ``training`` against ``rollout`` under ``contract``; never raises for what a side recorded.
 
     ``baseline_dtype`` names the row of ``within_baseline_row`` (the judging dtype of the baseline case; empty: not
-    asked). ``clip_range`` (low, high) replaces the contract's ratio interval of ``clipfrac0``. The tokens are those
-    that were judged, on the worst replica of each sequence; None where the pair is not comparable or nothing is active.
+    asked). ``clip_range`` (low, high) replaces the contract's ratio interval of ``clipfrac0``. ``frozen`` is the batch
+    both sides were given: each must have scored its tokens under its masks. The tokens returned are those that were
+    judged, on the worst replica of each sequence; None where the pair is not comparable or nothing is active.
     """
     judging = judging_row(rollout, training, contract)
     base = Comparison(
@@ -62,9 +65,11 @@ def compare(
         *provenance_defects("training", training),
         *identity_defects(rollout, training),
     ]
+    if frozen is not None:
+        broken += [*frozen_defects("rollout", rollout, frozen), *frozen_defects("training", training, frozen)]
     if broken:
         return _invalid(base, broken), None
-    return _pair(rollout, training, contract, base)
+    return _pair(rollout, training, contract, base, frozen)
 
 
 def _invalid(base: Comparison, defects: list[Defect]) -> Comparison:
@@ -72,10 +77,17 @@ def _invalid(base: Comparison, defects: list[Defect]) -> Comparison:
     return evolve(base, status=defect.status, reason=defect.reason)
 
 
-def _pair(rollout: SideResult, training: SideResult, contract: ToleranceContract, base: Comparison) -> Judged:
+def _pair(
+    rollout: SideResult,
+    training: SideResult,
+    contract: ToleranceContract,
+    base: Comparison,
+    frozen: FrozenTokens | None,
+) -> Judged:
     ids = ordered_ids(rollout.sequence_ids)
-    left, right = side_rows(rollout, ids), side_rows(training, ids)
-    if mismatches := token_defects(ids, left, right):
+    left, right = (side_rows(side.samples, side.sequence_ids, ids) for side in (rollout, training))
+    given = None if frozen is None else side_rows(frozen.samples, frozen.ids, ids)
+    if mismatches := token_defects(ids, left, right, given):
         return _invalid(base, mismatches), None
     known = positions_known(rollout.samples)
     findings = (*base.findings, *replica_findings(ids, "rollout", left), *replica_findings(ids, "training", right))

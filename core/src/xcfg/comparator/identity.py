@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import attrs
 import numpy as np
+from attrs import frozen
 
 from xcfg.comparator.defect import Defect
 from xcfg.comparator.pairing import SideRows
@@ -14,7 +15,21 @@ from xcfg.model.sample import Samples
 from xcfg.model.status import Status
 
 _MUST_BE_KNOWN = ("checkpoint_digest", "tokenizer_digest", "token_digest")
+_COMPARED = ("input_ids", "position_ids", "action_mask")
+_FROZEN = ("input_ids", "action_mask")
 UNKNOWN_POSITION = -1
+
+
+@frozen(kw_only=True, eq=False)
+class _Reference:
+    """What rows are held against: the arrays compared, and its name where it is not a rank of the rollout."""
+
+    rows: SideRows
+    names: tuple[str, ...]
+    said: str = ""
+
+    def origin(self, sequence: int) -> str:
+        return self.said or f"rollout rank {int(self.rows.rank[self.rows.first[sequence]])}"
 
 
 def identity_defects(rollout: SideResult, training: SideResult) -> list[Defect]:
@@ -74,19 +89,21 @@ def _ids(rollout: SideResult, training: SideResult) -> list[str]:
     ]
 
 
-def token_defects(ids: tuple[str, ...], rollout: SideRows, training: SideRows) -> list[Defect]:
-    """Lengths, token ids, masks and positions of every row of both sides against the sequence's first rollout row."""
-    reasons = [
-        reason
-        for side, rows in (("rollout", rollout), ("training", training))
-        if (reason := _lengths(ids, side, rows, rollout))
-    ]
+def token_defects(
+    ids: tuple[str, ...], rollout: SideRows, training: SideRows, frozen: SideRows | None = None
+) -> list[Defect]:
+    """Lengths, token ids and masks of every row of both sides against the frozen batch, positions between the sides.
+
+    Without ``frozen`` everything is held against the sequence's first rollout row.
+    """
+    sides = (("rollout", rollout), ("training", training))
+    held = [_Reference(rows=rollout, names=_COMPARED)]
+    if frozen is not None:
+        held.append(_Reference(rows=frozen, names=_FROZEN, said="the frozen batch"))
+    reasons = [reason for to in held for side, rows in sides if (reason := _lengths(ids, side, rows, to))]
     if not reasons:
-        reasons = [
-            reason
-            for side, rows in (("rollout", rollout), ("training", training))
-            for reason in (*_values(ids, side, rows, rollout), *_start(ids, side, rows))
-        ]
+        reasons = [reason for to in held for side, rows in sides for reason in _values(ids, side, rows, to)]
+        reasons += [reason for side, rows in sides for reason in _start(ids, side, rows)]
     return [Defect(Status.INVALID_IDENTITY, reason) for reason in reasons]
 
 
@@ -95,25 +112,22 @@ def positions_known(samples: Samples) -> bool:
     return not len(samples.position_ids) or bool((samples.position_ids != UNKNOWN_POSITION).any())
 
 
-def _lengths(ids: tuple[str, ...], side: str, rows: SideRows, reference: SideRows) -> str:
+def _lengths(ids: tuple[str, ...], side: str, rows: SideRows, to: _Reference) -> str:
     for name in ("prompt_length", "response_length"):
         mine = getattr(rows, name)
-        theirs = getattr(reference, name)[reference.first[rows.sequence]]
+        theirs = getattr(to.rows, name)[to.rows.first[rows.sequence]]
         different = np.flatnonzero(mine != theirs)
         if len(different):
             row = int(different[0])
             return (
-                f"{name} differs in sequence {ids[int(rows.sequence[row])]!r}: {_origin(reference, rows, row)} "
+                f"{name} differs in sequence {ids[int(rows.sequence[row])]!r}: {to.origin(int(rows.sequence[row]))} "
                 f"{int(theirs[row])}, {side} rank {int(rows.rank[row])} {int(mine[row])}"
             )
     return ""
 
 
-def _origin(reference: SideRows, rows: SideRows, row: int) -> str:
-    return f"rollout rank {int(reference.rank[reference.first[rows.sequence[row]]])}"
-
-
-def _values(ids: tuple[str, ...], side: str, rows: SideRows, reference: SideRows) -> list[str]:
+def _values(ids: tuple[str, ...], side: str, rows: SideRows, to: _Reference) -> list[str]:
+    reference = to.rows
     chosen = np.arange(len(rows.sequence))
     if rows is reference:
         chosen = chosen[chosen != rows.first[rows.sequence]]
@@ -122,13 +136,11 @@ def _values(ids: tuple[str, ...], side: str, rows: SideRows, reference: SideRows
     origin = reference.first[rows.sequence[chosen]]
     tokens, their_tokens = rows.input_index(chosen), reference.input_index(origin)
     response, their_response = rows.response_index(chosen), reference.response_index(origin)
-    checks = [
-        ("input_ids", tokens, their_tokens, (rows.prompt_length + rows.response_length)[chosen]),
-        ("position_ids", tokens, their_tokens, (rows.prompt_length + rows.response_length)[chosen]),
-        ("action_mask", response, their_response, rows.response_length[chosen]),
-    ]
+    whole = (tokens, their_tokens, (rows.prompt_length + rows.response_length)[chosen])
+    scored = (response, their_response, rows.response_length[chosen])
     reasons = []
-    for name, at, their_at, lengths in checks:
+    for name in to.names:
+        at, their_at, lengths = scored if name == "action_mask" else whole
         mine, theirs = getattr(rows.samples, name)[at], getattr(reference.samples, name)[their_at]
         different = mine != theirs
         if not different.any():
@@ -139,7 +151,7 @@ def _values(ids: tuple[str, ...], side: str, rows: SideRows, reference: SideRows
         row, index = int(chosen[place]), flat - int(ends[place] - lengths[place])
         reasons.append(
             f"{name} differs in sequence {ids[int(rows.sequence[row])]!r} at index {index}"
-            f"{_part(name, index, int(rows.prompt_length[row]))}: {_origin(reference, rows, row)} "
+            f"{_part(name, index, int(rows.prompt_length[row]))}: {to.origin(int(rows.sequence[row]))} "
             f"{theirs[flat].item()}, {side} rank {int(rows.rank[row])} {mine[flat].item()}"
         )
     return reasons

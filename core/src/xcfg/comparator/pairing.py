@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from attrs import frozen
 
-from xcfg.model.attempt import SideResult
 from xcfg.model.outcome import PairedTokens
 from xcfg.model.sample import Samples, ragged_index
 
@@ -46,11 +45,10 @@ class SideRows:
         return ragged_index(self.input_start[rows], (self.prompt_length + self.response_length)[rows])
 
 
-def side_rows(result: SideResult, ids: Sequence[str]) -> SideRows:
+def side_rows(samples: Samples, sequence_ids: Sequence[str], ids: Sequence[str]) -> SideRows:
     """Rows of a side whose artifact checks passed; ``ids`` are the ordered ids of all its sequences."""
     place: Mapping[str, int] = {name: index for index, name in enumerate(ids)}
-    of_side = np.array([place[name] for name in result.sequence_ids], dtype=np.int64)
-    samples = result.samples
+    of_side = np.array([place[name] for name in sequence_ids], dtype=np.int64)
     key = of_side[samples.sequence]
     order = np.lexsort((samples.rank, key))
     sequence = key[order]

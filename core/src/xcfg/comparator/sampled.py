@@ -9,6 +9,7 @@ import numpy as np
 from attrs import evolve
 
 from xcfg.comparator.compare import Judged, compare
+from xcfg.comparator.frozen import FrozenTokens
 from xcfg.comparator.verdict import worse
 from xcfg.errors import ArtifactError
 from xcfg.model.attempt import SideResult
@@ -84,14 +85,25 @@ def compare_sampled(
     *,
     baseline_dtype: str = "",
     clip_range: tuple[float, float] | None = None,
+    frozen: FrozenTokens | None = None,
 ) -> Judged:
-    """As ``compare``, for the production case: judged on forced and on sampled logprobs, the worse of the two."""
-    judged = compare(rollout, training, contract, baseline_dtype=baseline_dtype, clip_range=clip_range)
+    """As ``compare``, for the production case: judged on forced and on sampled logprobs, the worse of the two.
+
+    A pair that is not comparable stays what it is: the sampled logprobs could not make it better. Without ``frozen``
+    raises ArtifactError where the batch is not the one that was scored.
+    """
+
+    def judge(side: SideResult) -> Judged:
+        return compare(side, training, contract, baseline_dtype=baseline_dtype, clip_range=clip_range, frozen=frozen)
+
+    judged = judge(rollout)
+    if judged[1] is None:
+        return judged
     finding = check_sampled(rollout, sampled)
     other = with_sampled_logprobs(rollout, sampled)
     if finding is None or other is None:
         return judged
-    second = compare(other, training, contract, baseline_dtype=baseline_dtype, clip_range=clip_range)
+    second = judge(other)
     comparison, tokens = judged if worse(judged[0], second[0]) is judged[0] else second
     return evolve(comparison, findings=(*comparison.findings, finding)), tokens
 

@@ -33,6 +33,8 @@ def _name(data: dict[str, Json]) -> Iterator[Problem]:
     found = data.get("name")
     if isinstance(found, str) and not found.strip():
         yield Problem(path=("name",), message="an experiment needs a name")
+    elif isinstance(found, str) and (found in (".", "..") or set(found) & set("/\\\0")):
+        yield Problem(path=("name",), message=f"{found!r} cannot name a folder, and results go to runs/NAME")
 
 
 def _tokens(tokens: Json) -> Iterator[Problem]:

@@ -14,11 +14,6 @@ _OPTIONS = {
     "workers": "--jobs",
     "retry": "--retry",
     "retries": "--retry",
-    "interpreter": "--rollout-python and --training-python",
-    "python": "--rollout-python and --training-python",
-    "rollout_python": "--rollout-python",
-    "training_python": "--training-python",
-    "executor": "--executor",
     "allow_fake": "--allow-fake",
     "out": "--out",
     "out_dir": "--out",
@@ -26,10 +21,6 @@ _OPTIONS = {
     "repeat": "--repeat",
     "repeats": "--repeat",
     "fail_fast": "--fail-fast",
-    "share": "--no-share",
-    "no_share": "--no-share",
-    "only": "--only",
-    "limit": "--limit",
     "strict": "--strict",
     "dry_run": "--dry-run",
     "filter": "--filter",
@@ -37,6 +28,19 @@ _OPTIONS = {
     "max_cases": "--max-cases",
     "slice": "--slice",
 }
+
+_EXECUTION = {
+    "interpreter",
+    "python",
+    "rollout_python",
+    "training_python",
+    "executor",
+    "share",
+    "no_share",
+    "only",
+    "limit",
+}
+"""Ways of executing that no option offers yet."""
 
 _LIMITS = {
     "threshold",
@@ -67,4 +71,6 @@ def explained(problem: Problem) -> Problem:
     if plain in _OPTIONS:
         message = f"{name!r} is an option of `xcfg run`, not part of an experiment"
         return evolve(problem, message=message, hint=f"give {_OPTIONS[plain]} on the command line")
+    if plain in _EXECUTION:
+        return evolve(problem, message=f"{name!r} says how an experiment is executed, which no experiment file does")
     return problem

@@ -17,7 +17,7 @@ class Answer:
 
     plugin: str
     value: Any = None
-    error: Exception | None = None
+    error: BaseException | None = None
 
 
 def ask(manager: pluggy.PluginManager, hook: str, **arguments: Any) -> Iterator[Answer]:
@@ -27,7 +27,7 @@ def ask(manager: pluggy.PluginManager, hook: str, **arguments: Any) -> Iterator[
         try:
             with stdout_to_stderr():
                 value = implementation.function(*[arguments[name] for name in implementation.argnames])
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             yield Answer(plugin=implementation.plugin_name, error=error)
         else:
             yield Answer(plugin=implementation.plugin_name, value=value)

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from xcfg.model.json import Json
-from xcfg.report.wording import change, number, setting
+from xcfg.report.wording import FAKE_NOTE, change, number, setting
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,16 +21,29 @@ def print_case(out: Console, content: Mapping[str, Json], *, per_rank: bool) -> 
     case = content["case"]
     title = f"{case['id']} {case['name']} ({change(case)}): {case['status']}"
     out.print(Text(title, style="bold"))
+    if content.get("fake"):
+        out.print(Text(FAKE_NOTE, style="bold yellow"))
     if case["reason"]:
         out.print(case["reason"], markup=False)
     out.print(f"dtype {case['dtype'] or '-'}, limit {number(case['threshold'])}, {case['active_tokens']} active tokens")
-    _print(out, ["metric", "value"], [[name, f"{value:.6g}"] for name, value in case["metrics"].items()])
+    if case["assumed"]:
+        out.print(f"stated by neither side, assumed equal: {', '.join(case['assumed'])}", markup=False)
+    _print(out, ["metric", "value", "limit"], _metrics(case))
     _print(out, ["knob", "side", "requested", "materialized", "observed", "state"], _provenance(case))
     if per_rank:
         _print(out, ["rollout rank", "training rank", "tokens", "max |dlogp|", "mean"], _ranks(case))
     if content["tokens"]:
         rows = [[_cell(value) for value in row.values()] for row in content["tokens"]]
         _print(out, list(content["tokens"][0]), rows)
+
+
+def _metrics(case: Mapping[str, Json]) -> list[list[str]]:
+    """Every metric beside its own row of the contract, where it has one; that of ``max_abs_dlogp`` alone decides."""
+    limits = case["limits"]
+    return [
+        [name, f"{value:.6g}", number(limits[name]) if name in limits else ""]
+        for name, value in case["metrics"].items()
+    ]
 
 
 def _provenance(case: Mapping[str, Json]) -> list[list[str]]:

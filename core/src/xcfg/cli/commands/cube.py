@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
-import sys
 from pathlib import Path
 
 import click
 
-from xcfg.cli.output import document, emit, json_option, table
+from xcfg.cli.output import document, emit, json_option, print_out, table
 from xcfg.cli.session import Session
 from xcfg.exitcodes import ExitCode
 from xcfg.model.json import Json
@@ -40,7 +40,7 @@ def query(ctx: click.Context, folder: Path, where: str, selected: tuple[str, ...
     rows = run_query(_store(folder), where, fields)
     status, code = ("pass", ExitCode.PASS) if rows else ("nothing", ExitCode.NOTHING)
     if form == "csv" and not as_json:
-        _csv(rows)
+        print_out(_csv(rows), newline=False)
     else:
         headings = list(rows[0]) if rows else fields
         cells = [[_text(row[key]) for key in headings] for row in rows]
@@ -56,8 +56,12 @@ def query(ctx: click.Context, folder: Path, where: str, selected: tuple[str, ...
 def rebuild(session: Session, folder: Path, as_json: bool) -> None:
     """Make the cube of DIR again from its sealed attempts."""
     from xcfg.cli.commit import CUBE, rebuild_run
+    from xcfg.cli.stored import check_folder
+    from xcfg.runner.lock import locked
 
-    cases = rebuild_run(folder, session.registry(allow_fake=True))
+    check_folder(folder)
+    with locked(folder):
+        cases = rebuild_run(folder, session.registry(allow_fake=True))
     content = document("cube.rebuild", cube=str(folder / CUBE), cases=cases)
     emit(session, as_json, content, lambda screen: screen.print(f"rebuilt {folder / CUBE}", markup=False))
 
@@ -69,11 +73,13 @@ def _store(folder: Path) -> Path:
     return folder if (folder / "zarr.json").is_file() else folder / CUBE
 
 
-def _csv(rows: list[dict[str, Json]]) -> None:
+def _csv(rows: list[dict[str, Json]]) -> str:
+    text = io.StringIO()
     if rows:
-        writer = csv.DictWriter(sys.stdout, fieldnames=list(rows[0]))
+        writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows({key: _text(value) for key, value in row.items()} for row in rows)
+    return text.getvalue()
 
 
 def _text(value: Json) -> str:

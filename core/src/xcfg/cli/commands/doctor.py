@@ -28,11 +28,9 @@ def doctor(session: Session, as_json: bool) -> None:
     """Tell what is installed and what is missing. Imports no plugin and no engine."""
     from attrs import asdict
 
-    from xcfg.plugin.inventory import inventory
-
-    found = inventory(disabled=session.disabled, plugins=session.plugins)
+    found = session.inventory()
     facts = _machine()
-    engines = [_engine(item.distribution) for item in found if item.distribution != "xcfg"]
+    engines = [_engine(item.distribution) for item in found if item.distribution != "xcfg" and item.state != "invalid"]
     content = document(
         "doctor",
         machine=facts,

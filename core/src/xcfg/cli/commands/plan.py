@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from xcfg.model.case import Case
     from xcfg.model.plan import Plan
+    from xcfg.plugin.registry import Registry
 
 
 @click.command()
@@ -42,21 +44,18 @@ def plan(
 
     KEY=VALUE overrides a field of the file by its dotted path, for example axes.rollout.dtype=[bfloat16,float32].
     """
-    made = planned(Selection(**selected), session.registry(allow_fake=allow_fake))
+    registry = session.registry(allow_fake=allow_fake)
+    made = planned(Selection(**selected), registry)
     if output is not None:
         _write(output, made)
-    if strict and (refused := [case for case in made.cases if case.rejected and case.rejected.kind == "unsupported"]):
-        first = refused[0]
-        raise UnsupportedError(
-            f"{len(refused)} cases are unsupported, the first: {first.rejected.reason if first.rejected else ''}",
-            where=f"case {first.id}",
-            hint="leave --strict out to plan the others",
-        )
+    if strict:
+        refuse_unsupported(made)
+    content = document("plan", **summary(made, registry))
     if explained:
         case = find_case(made, explained)
-        emit(session, as_json, document("plan", case=_full(case)), lambda out: _explain(out, case))
+        emit(session, as_json, {**content, "case": _full(case)}, lambda out: _explain(out, case))
         return
-    emit(session, as_json, document("plan", **summary(made)), lambda out: _print(out, made))
+    emit(session, as_json, content, lambda out: print_plan(out, content))
 
 
 @click.command()
@@ -66,8 +65,20 @@ def plan(
 @click.pass_obj
 def validate(session: Session, /, allow_fake: bool, as_json: bool, **selected: Any) -> None:
     """Check EXPERIMENT as ``plan`` does; print nothing when it is sound."""
-    made = planned(Selection(**selected), session.registry(allow_fake=allow_fake))
-    emit(session, as_json, document("plan", **summary(made)), lambda out: None)
+    registry = session.registry(allow_fake=allow_fake)
+    made = planned(Selection(**selected), registry)
+    emit(session, as_json, document("plan", **summary(made, registry)), lambda out: None)
+
+
+def refuse_unsupported(plan: Plan) -> None:
+    """Raise UnsupportedError where an engine cannot run a case of the plan."""
+    if refused := [case for case in plan.cases if case.rejected and case.rejected.kind == "unsupported"]:
+        first = refused[0]
+        raise UnsupportedError(
+            f"{len(refused)} cases are unsupported, the first: {first.rejected.reason if first.rejected else ''}",
+            where=f"case {first.id}",
+            hint="leave --strict out to plan the others",
+        )
 
 
 def find_case(plan: Plan, name: str) -> Case:
@@ -80,13 +91,15 @@ def find_case(plan: Plan, name: str) -> Case:
     raise InvalidInput(f"case {name!r} {problem}", where="CASE", hint="`xcfg plan` lists ids and names")
 
 
-def summary(plan: Plan) -> dict[str, Json]:
-    """The fields of the JSON document."""
+def summary(plan: Plan, registry: Registry) -> dict[str, Json]:
+    """The fields of the JSON document. A rejected case gives its reason, and whose rejection it is as ``kind``."""
     from xcfg.model.codec import unstructure
+    from xcfg.runner.specify import is_fake
 
     rejected = sum(case.rejected is not None for case in plan.cases)
     return {
         "name": plan.experiment.name,
+        "fake": any(is_fake(side, registry) for case in plan.cases for side in (case.rollout, case.training)),
         "dimensions": list(plan.dimensions),
         "baseline": plan.baseline,
         "counts": {"planned": len(plan.cases) - rejected, "rejected": rejected},
@@ -96,7 +109,8 @@ def summary(plan: Plan) -> dict[str, Json]:
                 "name": case.name,
                 "axes": unstructure(case.axes),
                 "changed": list(case.changed),
-                "rejected": None if case.rejected is None else unstructure(case.rejected),
+                "rejected": None if case.rejected is None else case.rejected.reason,
+                "kind": None if case.rejected is None else case.rejected.kind,
             }
             for case in plan.cases
         ],
@@ -109,14 +123,20 @@ def _full(case: Case) -> Json:
     return unstructure(case)
 
 
-def _print(out: Console, plan: Plan) -> None:
+def print_plan(out: Console, content: Mapping[str, Json]) -> None:
+    """Print a ``plan`` document."""
+    from xcfg.report.wording import FAKE_NOTE
+
     rows = [
-        [case.id, case.name, ", ".join(f"{knob}={_shown(case.axes.get(knob))}" for knob in case.changed),
-         "" if case.rejected is None else f"{case.rejected.kind}: {case.rejected.reason}"]
-        for case in plan.cases
+        [case["id"], case["name"], ", ".join(f"{knob}={_shown(case['axes'].get(knob))}" for knob in case["changed"]),
+         "" if case["rejected"] is None else f"{case['kind']}: {case['rejected']}"]
+        for case in content["cases"]
     ]  # fmt: skip
     table(out, ["case", "name", "changed from the baseline", "rejected"], rows)
-    out.print(f"{len(plan.runnable)} cases planned, {len(plan.cases) - len(plan.runnable)} rejected")
+    counts = content["counts"]
+    out.print(f"{counts['planned']} cases planned, {counts['rejected']} rejected")
+    if content["fake"]:
+        out.print(FAKE_NOTE)
 
 
 def _explain(out: Console, case: Case) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from xcfg.cli.output import document, emit, json_option, table
+from xcfg.cli.output import document, emit, json_option, print_out, table
 from xcfg.cli.session import Session
 from xcfg.errors import Fault, PluginError
 
@@ -21,9 +21,7 @@ def list_(session: Session, as_json: bool) -> None:
     """List installed plugins from their metadata, importing none."""
     from attrs import asdict
 
-    from xcfg.plugin.inventory import inventory
-
-    rows = [asdict(item) for item in inventory(disabled=session.disabled, plugins=session.plugins)]
+    rows = [asdict(item) for item in session.inventory()]
     headings = ["name", "distribution", "version", "state", "error"]
     cells = [[str(row[key] or "") for key in headings] for row in rows]
     emit(session, as_json, document("plugins", plugins=rows), lambda out: table(out, headings, cells))
@@ -42,10 +40,13 @@ def check(session: Session, as_json: bool) -> None:
 
 
 @plugins.command()
+@json_option
 @click.pass_obj
-def describe(session: Session) -> None:
+def describe(session: Session, as_json: bool) -> None:
     """Print all descriptors as one JSON document."""
-    from xcfg.model.codec import dump_json
+    from xcfg.model.codec import dump_json, unstructure
     from xcfg.plugin.describe import describe as describe_registry
 
-    click.echo(dump_json(describe_registry(session.registry(allow_fake=True))))
+    del as_json  # descriptors are JSON either way
+    found = unstructure(describe_registry(session.registry(allow_fake=True)))
+    print_out(dump_json({"status": "pass", **found}))

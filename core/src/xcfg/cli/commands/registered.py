@@ -10,6 +10,7 @@ import click
 from xcfg.cli.output import document, emit, json_option, table
 from xcfg.cli.session import Session
 from xcfg.errors import InvalidInput
+from xcfg.model.codec import unknown
 from xcfg.model.json import Json
 
 if TYPE_CHECKING:
@@ -41,7 +42,22 @@ def _contracts(registry: Registry) -> Mapping[str, Any]:
     return registry.contracts()
 
 
-def _group(kind: str, plural: str, read: Callable[[Registry], Mapping[str, Any]], columns: list[str]) -> click.Group:
+def _backend(registry: Registry, name: str) -> Any:
+    operator, slash, backend = name.rpartition("/")
+    if not slash:
+        raise InvalidInput(unknown("backend", name, sorted(_backends(registry))), hint="name it OPERATOR/ID")
+    return registry.backend(operator, backend)
+
+
+def _group(
+    kind: str,
+    plural: str,
+    read: Callable[[Registry], Mapping[str, Any]],
+    one: Callable[[Registry, str], Any],
+    columns: list[str],
+) -> click.Group:
+    """``read`` gives every entry by name, ``one`` raises the registry's own error for a name that is not there."""
+
     @click.group(name=plural, help=f"List or show {plural}.")
     def group() -> None:
         pass
@@ -62,12 +78,7 @@ def _group(kind: str, plural: str, read: Callable[[Registry], Mapping[str, Any]]
     @click.pass_obj
     def show(session: Session, name: str, as_json: bool) -> None:
         registry = session.registry(allow_fake=True)
-        known = read(registry)
-        if name not in known:
-            from xcfg.model.codec import unknown
-
-            raise InvalidInput(unknown(kind, name, sorted(known)), where=f"xcfg {plural} show")
-        row = _row(registry, kind, name, known[name])
+        row = _row(registry, kind, name, one(registry, name))
         cells = [[key, _text(value)] for key, value in row.items()]
         emit(session, as_json, {**document(plural), kind: row}, lambda out: table(out, ["field", "value"], cells))
 
@@ -82,7 +93,9 @@ def _text(value: Json) -> str:
     return "" if value is None else str(value)
 
 
-knobs = _group("knob", "knobs", _knobs, ["source_class", "lifecycle", "targets", "summary"])
-scorers = _group("scorer", "scorers", _scorers, ["roles", "launch", "summary"])
-backends = _group("backend", "backends", _backends, ["determinism", "summary"])
-contracts = _group("contract", "contracts", _contracts, ["max_abs_dlogp"])
+knobs = _group(
+    "knob", "knobs", _knobs, lambda found, name: found.knob(name), ["source_class", "lifecycle", "targets", "summary"]
+)
+scorers = _group("scorer", "scorers", _scorers, lambda found, name: found.scorer(name), ["roles", "launch", "summary"])
+backends = _group("backend", "backends", _backends, _backend, ["determinism", "summary"])
+contracts = _group("contract", "contracts", _contracts, lambda found, name: found.contract(name), ["max_abs_dlogp"])

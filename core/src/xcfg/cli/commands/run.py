@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from attrs import evolve
 
-from xcfg.cli.experiment import Selection, planned, selection_options
+from xcfg.cli.experiment import Selection, planned, selection_options, tell_observers
 from xcfg.cli.output import document, emit, json_option
 from xcfg.cli.session import Session
 from xcfg.exitcodes import ExitCode
@@ -53,9 +53,12 @@ def run(
     registry = session.registry(allow_fake=allow_fake)
     plan = planned(Selection(**selected), registry)
     if dry_run:
-        from xcfg.cli.commands.plan import summary
+        from xcfg.cli.commands.plan import print_plan, refuse_unsupported, summary
 
-        emit(session, as_json, document("plan", **summary(plan)), lambda screen: _print_plan(screen, plan))
+        if strict:
+            refuse_unsupported(plan)
+        content = document("plan", **summary(plan, registry))
+        emit(session, as_json, content, lambda screen: print_plan(screen, content))
         return
     from xcfg.cli.commit import commit_run
     from xcfg.cli.judge import contract_of, judge
@@ -71,6 +74,8 @@ def run(
     with progress(session, plan) as on_event:
         report = execute(plan, registry, folder, options, on_event=on_event)
     contract = contract_of(plan, registry)
+    for case in plan.runnable:
+        tell_observers(registry, "xcfg_case_started", case=case)
     outcomes = judge(plan, report, contract)
     commit_run(folder, report, outcomes, registry)
     code = _finish(session, as_json, strict, folder, plan, report, outcomes)
@@ -99,8 +104,3 @@ def _finish(
     )
     emit(session, as_json, content, lambda screen: print_report(screen, content))
     return code
-
-
-def _print_plan(screen: Any, plan: Plan) -> None:
-    for case in plan.cases:
-        screen.print(f"{case.id} {case.name} {', '.join(case.changed)}", markup=False)

@@ -6,7 +6,7 @@ import json
 
 import click
 
-from xcfg.cli.output import json_option
+from xcfg.cli.output import json_option, print_out
 from xcfg.cli.session import Session
 
 
@@ -19,4 +19,4 @@ def schema(session: Session, as_json: bool) -> None:
 
     del as_json  # the schema is JSON either way
     content = {"schema": "xcfg.schema/1", "status": "pass", **experiment_schema(session.registry())}
-    click.echo(json.dumps(content, indent=2, ensure_ascii=False))
+    print_out(json.dumps(content, indent=2, ensure_ascii=False))

@@ -27,13 +27,15 @@ def show(ctx: click.Context, folder: Path, case: str, tokens: int, per_rank: boo
     from xcfg.report.tokens import worst_tokens
 
     session: Session = ctx.obj
-    plan, _, outcomes = load_judged(folder, session.registry(allow_fake=True))
+    plan, run, outcomes = load_judged(folder, session.registry(allow_fake=True))
     wanted = find_case(plan, case)
     outcome = next((item for item in outcomes if item.case.id == wanted.id), None)
     if outcome is None:
         reason = wanted.rejected.reason if wanted.rejected else "it was not executed"
         raise InvalidInput(f"case {wanted.id} has no result: {reason}", where="CASE")
     status, code = verdict([outcome])
-    content = document("show", status, case=case_document(outcome), tokens=worst_tokens(outcome.tokens, tokens))
+    content = document(
+        "show", status, fake=run.fake, case=case_document(outcome), tokens=worst_tokens(outcome.tokens, tokens)
+    )
     emit(session, as_json, content, lambda screen: print_case(screen, content, per_rank=per_rank))
     ctx.exit(code)
