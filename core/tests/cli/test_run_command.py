@@ -68,7 +68,7 @@ def test_drift_exits_1(xcfg, write) -> None:
     done = run(xcfg, experiment)
     assert done.code == 1
     assert done.document["status"] == "fail"
-    assert any(item["rule"] == "label_shift" or "shift" in str(item) for item in done.document["cases"][0]["findings"])
+    assert "off_by_one_shift" in [item["rule"] for item in done.document["cases"][0]["findings"]]
 
 
 @pytest.mark.parametrize(
@@ -166,6 +166,16 @@ def test_a_later_slice_and_an_added_axis_lose_nothing(xcfg, write) -> None:
         (1, "right"),
         (8, "left"),
     }
+
+
+def test_a_slice_is_read_against_the_row_of_a_baseline_that_ran_before(xcfg, write) -> None:
+    experiment = write()
+    (alone,) = run(xcfg, experiment, "--slice", "fp32").document["cases"]
+    assert alone["within_baseline_row"] is None
+    run(xcfg, experiment)
+    done = run(xcfg, experiment, "--slice", "fp32").document
+    assert done["engines"]["constructed"] == 0
+    assert (done["cases"][0]["baseline_dtype"], done["cases"][0]["within_baseline_row"]) == ("bfloat16", True)
 
 
 def write_again(experiment: Path, axes: dict) -> Path:

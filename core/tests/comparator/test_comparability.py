@@ -336,3 +336,16 @@ def test_ranks_are_not_averaged_without_weights(contract, side):
     result, _ = compare(rollout, training, contract)
     assert result.metrics["mean_abs_dlogp"] == pytest.approx(0.1, rel=1e-12)
     assert [item.metrics["mean_abs_dlogp"] for item in result.per_rank] == [1.0, 0.0]
+
+
+@pytest.mark.parametrize(("role", "name"), [("rollout", "rollout.dtype"), ("training", "training.compute_dtype")])
+def test_a_rank_that_computed_in_another_dtype_than_its_knob_was_observed_with(side, contract, role, name):
+    proven = {
+        name: KnobProvenance(requested="float32", materialized="float32", observed="float32", state=KnobState.APPLIED)
+    }
+    honest, other = side(ROWS, knobs=proven), side(ROWS)
+    lying = evolve(honest, ranks=[evolve(info, compute_dtype="bfloat16") for info in honest.ranks])
+    order = (lambda one: (one, other)) if role == "rollout" else (lambda one: (other, one))
+    assert compare(*order(honest), contract)[0].status is Status.PASS
+    found = compare(*order(lying), contract)[0]
+    assert found.status is Status.INVALID_PROVENANCE and name in found.reason

@@ -132,18 +132,17 @@ def test_a_sampler_outside_the_selection_is_launched_for_the_tokens_alone(world)
 
 def test_a_changed_plugin_environment_makes_a_new_attempt(finished, registry):
     world, plan, _ = finished
-    side = plan.cases[0].rollout
-    report = world.copy("changed").run(world.plan((side, side)), registry(environment={"SOME_SWITCH": "1"}))
-    assert [run.attempt for run in report.sides.values()] == [2]
-    assert ["SOME_SWITCH" in item.reason for item in report.refused] == [True]
+    pair = (plan.cases[0].rollout, plan.cases[0].training)
+    report = world.copy("changed").run(world.plan(pair), registry(environment={"SOME_SWITCH": "1"}))
+    assert [run.attempt for run in report.sides.values()] == [2, 2]
+    assert ["SOME_SWITCH" in item.reason for item in report.refused] == [True, True]
 
 
 def test_no_resume_runs_again_and_keeps_what_was(finished):
     world, plan, _ = finished
-    side = plan.cases[0].rollout
     world = world.copy("anew")
-    report = world.run(world.plan((side, side)), resume=False)
-    assert [run.attempt for run in report.sides.values()] == [2]
+    report = world.run(world.plan((plan.cases[0].rollout, plan.cases[0].training)), resume=False)
+    assert [run.attempt for run in report.sides.values()] == [2, 2]
     assert report.refused == ()
     assert len(list(world.out.glob("sides/*/attempt-0001/COMPLETE"))) == 5
 

@@ -172,3 +172,29 @@ def test_inapplicable_knobs_and_other_operators_are_in_the_provenance(world):
     split = evolve(good, rank=1, operators={"norm": BoundKernel(backend="fast", concrete="Other")})
     assert side_provenance(config, [good, split]).unsound == ("operators.norm",)
     assert side_provenance(config, [evolve(good, operators={})]).unsound == ("operators.norm",)
+
+
+def test_a_rank_without_positions_is_no_result(put):
+    unknown = evolve(_samples(0, 1), position_ids=[-1, -1])
+    with pytest.raises(SideInvalid, match="below 0"):
+        put(samples=(unknown, _samples(1, 0)))
+
+
+def test_an_operator_that_was_never_called_is_not_identified():
+    from xcfg.runner.child_score import _Bound
+    from xcfg.runner.counted import Counted
+
+    class Backend:
+        def identify(self, bound):
+            return BoundKernel(backend=bound.backend, concrete="c")
+
+    def operator(value):
+        return value + 1
+
+    operator.backend = "mine"
+    counted = Counted(operator)
+    bound = _Bound(calls={"o": counted}, backends={"o": Backend()})
+    assert bound.identify(rows=3) == {}
+    assert bound.identify(rows=0)["o"].backend == "mine"
+    assert counted(1) == 2 and counted.backend == "mine"
+    assert bound.identify(rows=3)["o"].backend == "mine"

@@ -10,6 +10,9 @@ from xcfg.model.json import thaw
 from xcfg.model.provenance import KnobProvenance, KnobState
 from xcfg.model.status import Status
 
+DTYPE_KNOB = {"rollout": "rollout.dtype", "training": "training.compute_dtype"}
+"""The knob that states the compute dtype of a side."""
+
 
 def provenance_defects(side: str, result: SideResult) -> Iterator[Defect]:
     """A defect for each knob that is not proven and for each kernel operator that fell back."""
@@ -22,12 +25,28 @@ def provenance_defects(side: str, result: SideResult) -> Iterator[Defect]:
                 f"materialized {thaw(knob.materialized)!r}, observed {thaw(knob.observed)!r}"
                 + (f" ({knob.reason})" if knob.reason else ""),
             )
+    yield from _compute_dtype(side, result)
     for operator, bound in sorted(result.provenance.operators.items()):
         if bound.fallback:
             yield Defect(
                 Status.INVALID_PROVENANCE,
                 f"{side} operator {operator} fell back: backend {bound.backend} ran as {bound.concrete}",
             )
+
+
+def _compute_dtype(side: str, result: SideResult) -> Iterator[Defect]:
+    """The dtype that picks the row must be the one that the side's own dtype knob was seen to have."""
+    knob = result.provenance.knobs.get(DTYPE_KNOB[side])
+    if knob is None or knob.state is not KnobState.APPLIED:
+        return
+    for info in result.ranks:
+        if info.compute_dtype != knob.observed:
+            yield Defect(
+                Status.INVALID_PROVENANCE,
+                f"{side} rank {info.rank} computed in {info.compute_dtype or 'an unknown dtype'}, "
+                f"while {DTYPE_KNOB[side]} was observed as {knob.observed}",
+            )
+            return
 
 
 def _equal(knob: KnobProvenance) -> bool:

@@ -19,7 +19,7 @@ from xcfg.runner.binding import read_folder
 from xcfg.runner.exits import exit_findings
 from xcfg.runner.frozen import load_frozen
 from xcfg.runner.report import Engines, RunReport, SideRun
-from xcfg.runner.schedule import side_configs
+from xcfg.runner.schedule import baseline_configs, side_configs
 from xcfg.runner.seal import sealed
 from xcfg.runner.store import Store, side_id
 
@@ -93,7 +93,7 @@ def load_run(out: Path, plan: Plan) -> RunReport:
     folder = read_folder(store)
     batch = load_frozen(store.tokens)
     sides: dict[str, SideRun] = {}
-    for config in side_configs(plan):
+    for config in (*side_configs(plan), *baseline_configs(plan)):
         digests = folder.checkpoints.get(config.checkpoint.path)
         if batch is None or digests is None:
             if folder.last is not None and folder.last.sampling is not None:

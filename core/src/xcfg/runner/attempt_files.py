@@ -164,6 +164,8 @@ def read_attempt(folder: Path, side: str, number: int) -> Attempt:
     digests = CheckpointDigest(weights=proven.checkpoint_digest, tokenizer=proven.tokenizer_digest)
     if side_id(requested.side, proven.token_digest, digests) != side:
         raise ArtifactError("configuration and identity do not give this side id", where=str(folder))
+    if silent := requested.knobs.keys() - observed.knobs.keys():
+        raise ArtifactError(f"nothing is recorded of {', '.join(sorted(silent))}", where=str(folder / "observed.json"))
     try:
         knobs = {
             name: KnobProvenance(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
-from typing import Any
 
 import numpy as np
 from attrs import evolve, frozen
@@ -17,6 +16,7 @@ from xcfg.model.knob import Lifecycle
 from xcfg.model.sample import Samples, TokenBatch
 from xcfg.plugin.protocols import KernelBackend, Scored, Scorer, ScoreRequest, ScorerIdentity, Settings
 from xcfg.runner.child_engine import Knobs, load
+from xcfg.runner.counted import Counted
 from xcfg.runner.launch import OperatorTask, Step
 from xcfg.runner.memory import peak_rss
 from xcfg.runner.provenance import OPERATOR_OF_KNOB
@@ -25,11 +25,16 @@ from xcfg.runner.rank_record import KnobReading, RankRecord, Repeats
 
 @frozen(kw_only=True)
 class _Bound:
-    calls: Mapping[str, Callable[..., Any]]
+    calls: Mapping[str, Counted]
     backends: Mapping[str, KernelBackend]
 
-    def identify(self) -> dict[str, BoundKernel]:
-        return {name: backend.identify(self.calls[name]) for name, backend in self.backends.items()}
+    def identify(self, rows: int) -> dict[str, BoundKernel]:
+        """What ran; an operator that was never called on a rank with rows is left out."""
+        return {
+            name: backend.identify(self.calls[name].operator)
+            for name, backend in self.backends.items()
+            if self.calls[name].calls or not rows
+        }
 
 
 def score_step(
@@ -58,7 +63,7 @@ def score_step(
         scored = scorer.score(batch, request)
         repeats = _repeat(scored, [scorer.score(batch, request) for _ in range(repeat - 1)])
         after = scorer.state_digest()
-        operators = bound.identify()
+        operators = bound.identify(scored.samples.rows)
     record = RankRecord(
         rank=rank,
         world_size=knobs.spec.world_size,
@@ -82,7 +87,7 @@ def score_step(
 
 
 def _bind(scorer: Scorer, tasks: tuple[OperatorTask, ...], stack: ExitStack) -> _Bound:
-    calls: dict[str, Callable[..., Any]] = {}
+    calls: dict[str, Counted] = {}
     backends: dict[str, KernelBackend] = {}
     for task in tasks:
         request = scorer.kernel_request(task.operator, task.options)
@@ -92,7 +97,7 @@ def _bind(scorer: Scorer, tasks: tuple[OperatorTask, ...], stack: ExitStack) -> 
         found = backend.probe(request)
         if isinstance(found, Unsupported):
             raise UnsupportedError(f"{task.operator} = {task.backend}: {found.reason}", where=task.operator)
-        calls[task.operator] = stack.enter_context(backend.bind(request))
+        calls[task.operator] = Counted(stack.enter_context(backend.bind(request)))
         backends[task.operator] = backend
     return _Bound(calls=calls, backends=backends)
 
@@ -108,7 +113,7 @@ def _readings(scorer: Scorer, knobs: Knobs, step: Step, operators: Mapping[str, 
 
 def _kernel_reading(value: Json, bound: BoundKernel | None) -> KnobReading:
     if bound is None:
-        return KnobReading(materialized=value, unobservable="no backend was bound")
+        return KnobReading(materialized=value, unobservable="no backend was called")
     return KnobReading(materialized=value, observed=bound.backend)
 
 

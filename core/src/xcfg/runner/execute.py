@@ -28,7 +28,7 @@ from xcfg.runner.lookup import Lookup
 from xcfg.runner.options import RunOptions
 from xcfg.runner.plans import merged
 from xcfg.runner.report import RunReport
-from xcfg.runner.schedule import group, side_configs, with_sampler
+from xcfg.runner.schedule import baseline_configs, group, side_configs, with_sampler
 from xcfg.runner.specify import world_size
 from xcfg.runner.store import Store
 from xcfg.runner.tokens import read_batch, read_prompts
@@ -50,12 +50,13 @@ def execute(
     started = time.monotonic()
     store = Store(out.absolute())
     configs = side_configs(plan)
+    wanted = (*configs, *baseline_configs(plan))
     source = plan.experiment.tokens.sample
     sampler = plan.case(plan.baseline).rollout
     groups = group(configs, registry)
     for item in groups:
         world_size(item.engine, registry.scorer(item.engine.scorer))
-    checkpoints = _checkpoints(plan, (*configs, sampler), store)
+    checkpoints = _checkpoints(plan, (*wanted, sampler), store)
     binding = _binding(plan, registry, checkpoints[plan.experiment.checkpoint.path], sampler if source else None)
     check(store, binding)
     known = load_frozen(store.tokens)
@@ -87,6 +88,7 @@ def execute(
         jobs = options.jobs or default_jobs(folder_bytes([resolve(plan.root, path) for path in checkpoints]))
         execution = Execution(context=context, groups=groups, jobs=jobs, tokens=tokens)
         execution.run()
+        execution.find(wanted)
         wall = time.monotonic() - started
         engines = execution.engines()
         finish(
@@ -105,7 +107,7 @@ def execute(
     return RunReport(
         identity=binding,
         tokens=execution.tokens,
-        sides={config.digest(): run for config in configs if (run := execution.sides.get(config.digest()))},
+        sides={config.digest(): run for config in wanted if (run := execution.sides.get(config.digest()))},
         engines=engines,
         wall_s=wall,
         engine_s=execution.engine_s,

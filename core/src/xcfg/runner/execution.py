@@ -61,6 +61,13 @@ class Execution:
         self._total = self._number + len(left)
         self._all(left)
 
+    def find(self, configs: Sequence[SideConfig]) -> None:
+        """Take stored attempts of side runs that were not to be run, such as a baseline that a slice left out."""
+        if self.tokens is not None:
+            for config in configs:
+                if config.digest() not in self.sides:
+                    self._on_disk(config)
+
     def engines(self) -> Engines:
         """Engine counts so far; more are constructed than distinct only where side runs failed."""
         return Engines(distinct=len(self.groups), constructed=self.constructed, reused_from_disk=self._reused)

@@ -101,6 +101,8 @@ def _check_rank(record: RankRecord, samples: Samples, expected: Expected) -> Non
     if record.info.world_size != expected.ranks:
         reason = f"rank {record.rank} saw {record.info.world_size} ranks, {expected.ranks} were launched"
         raise SideInvalid(Status.INVALID_ARTIFACT, reason)
+    if np.any(samples.position_ids < 0):
+        raise SideInvalid(Status.INVALID_ARTIFACT, f"rank {record.rank} reports positions below 0")
     if samples.rows and not np.all((samples.sequence >= 0) & (samples.sequence < len(record.sequence_ids))):
         raise SideInvalid(Status.INVALID_ARTIFACT, f"rank {record.rank} scored a sequence that the batch does not hold")
 

@@ -60,10 +60,13 @@ def _telling_apart(cases: Sequence[Case]) -> list[str]:
 
 
 def _settings(case: Case) -> dict[str, Json]:
-    """What the sides of a case were asked for, by coordinate name."""
+    """What the sides of a case were asked for, by coordinate name; a knob whose value they do not share, by side."""
+    sides = {"rollout": case.rollout.knobs, "training": case.training.knobs}
+    shared = case.rollout.knobs.keys() & case.training.knobs.keys()
+    apart = {name for name in shared if case.rollout.knobs[name] != case.training.knobs[name]}
     return {
-        **case.training.knobs,
-        **case.rollout.knobs,
+        **{name: value for knobs in sides.values() for name, value in knobs.items() if name not in apart},
+        **{f"{name} ({side})": knobs[name] for side, knobs in sides.items() for name in apart},
         "rollout.scorer": case.rollout.scorer,
         "training.scorer": case.training.scorer,
         "rollout.checkpoint": case.rollout.checkpoint.label,

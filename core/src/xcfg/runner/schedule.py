@@ -39,6 +39,12 @@ def side_configs(plan: Plan) -> tuple[SideConfig, ...]:
     return tuple(found.values())
 
 
+def baseline_configs(plan: Plan) -> tuple[SideConfig, ...]:
+    """Both sides of the baseline, which a slice or filter may have left out of the cases that are run."""
+    baseline = plan.case(plan.baseline)
+    return (baseline.rollout, baseline.training) if baseline.rejected is None else ()
+
+
 def engine_key(config: SideConfig, registry: Lookup) -> str:
     """Digest of what an engine is built from: the configuration without its request-time values.
 
