@@ -58,11 +58,10 @@ def test_every_case_is_judged_with_proven_knobs(example) -> None:
         ("rollout.scoring_path", "rollout", "prefill"),
         ("execution.prefix_cache", "rollout", True),
         ("training.sharding", "training", "hybrid"),
-        ("training.sharding", "training", "unsharded"),
         ("training.compute_dtype", "training", "float32"),
         ("training.attention_backend", "training", "eager"),
         ("logp.backend", "training", "reference"),
-        ("batch.size", "rollout", 1),
+        ("batch.size", "rollout", 4),
         ("layout.padding_side", "training", "left"),
     ],
 )

@@ -13,7 +13,7 @@ from tokenizers import Tokenizer
 
 SHORT = ("The", "Once", "def ", "Question:", "08:15:00 INFO", "Dear Anna,")
 """Openings of one to nine tokens, where the next token is least certain."""
-LENGTHS = (9, 12, 14, 17, 20, 24, 28, 32, 37, 42, 48, 55, 63, 72, 85, 101, 118, 126, 143, 170, 205, 260, 330, 390)
+LENGTHS = (9, 12, 14, 17, 20, 24, 28, 32, 37, 42, 48, 55, 63, 72, 85, 101, 118, 126, 143, 170, 205, 260)
 """Tokens in each further prompt. vLLM's prefix cache on a CPU works in blocks of 128 tokens: some are longer."""
 SHARED = (140, 150)
 """Tokens of the openings which two prompts share, one pair of prompts for each."""
