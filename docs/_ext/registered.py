@@ -78,6 +78,18 @@ def hooks(folder: Path) -> str:
     return page(folder, "hooks", index("Hooks", intro, names))
 
 
+def commands(folder: Path) -> str:
+    """One page a command, written by sphinx-click."""
+    from xcfg.cli.main import COMMANDS
+
+    names = []
+    for name, (target, summary) in COMMANDS.items():
+        body = [f"# The command {name}", "", summary, "", "```{eval-rst}"]
+        body += [f".. click:: {target}", f"   :prog: xcfg {name}", "   :nested: full", "```"]
+        names.append(page(folder, f"command-{name}", body))
+    return page(folder, "commands", index("Each command", "Options and arguments, from the code.", names))
+
+
 def statuses(folder: Path) -> str:
     """Statuses with their exit codes."""
     from xcfg.exitcodes import ExitCode
@@ -116,7 +128,7 @@ def generate(app: Sphinx) -> None:
     """Write every generated page before Sphinx reads the sources."""
     folder = Path(app.srcdir) / GENERATED
     folder.mkdir(parents=True, exist_ok=True)
-    for write in (knobs, hooks, statuses, metrics):
+    for write in (commands, knobs, hooks, statuses, metrics):
         write(folder)
 
 
