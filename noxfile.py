@@ -80,18 +80,27 @@ def tests(session: nox.Session) -> None:
 def unit(session: nox.Session) -> None:
     """Core's unit tests on each Python from 3.11 that the machine has, in environments without any engine."""
     for minor in range(11, 15):
-        interpreter = shutil.which(f"python3.{minor}")
-        probe = interpreter and session.run(
-            interpreter, "-c", "", external=True, silent=True, success_codes=[0, 1, 126, 127]
-        )
-        if probe is None or probe is False:
+        interpreter = _interpreter(session, f"python3.{minor}")
+        if not interpreter:
             session.log(f"python3.{minor}: not on this machine")
             continue
         folder = ROOT / ".nox" / f"unit-3.{minor}"
-        session.run(str(interpreter), "-m", "venv", str(folder), external=True)
+        session.run(interpreter, "-m", "venv", str(folder), external=True)
         python = str(folder / "bin" / "python")
         session.run(python, "-m", "pip", "install", "--quiet", "-e", f"{ROOT / 'core'}[testing]", external=True)
         session.run(python, "-m", "pytest", "core/tests", *session.posargs, external=True)
+
+
+def _interpreter(session: nox.Session, name: str) -> str:
+    """A Python of this name that runs, on the path or among pyenv's; empty where there is none."""
+    known = Path.home().glob(f".pyenv/versions/{name.removeprefix('python')}*/bin/{name}")
+    for candidate in filter(None, [shutil.which(name), *map(str, sorted(known))]):
+        answer = session.run(
+            candidate, "-c", "print('it runs')", external=True, silent=True, log=False, success_codes=range(256)
+        )
+        if "it runs" in str(answer):
+            return candidate
+    return ""
 
 
 @nox.session

@@ -82,9 +82,14 @@ def _worst(out: Console, content: Mapping[str, Json]) -> None:
 
 
 def _reasons(out: Console, content: Mapping[str, Json]) -> None:
+    """Each reason once, with the cases it holds for: a missing engine is one fault, not one a case."""
+    cases: dict[tuple[str, str], list[str]] = {}
     for case in content["cases"]:
         if case["status"] not in ("pass", "fail"):
-            out.print(f"{case['status']}: {change(case)}: {case['reason']}", markup=False)
+            cases.setdefault((case["status"], case["reason"]), []).append(change(case))
+    for (status, reason), changes in cases.items():
+        more = f" and {len(changes) - 1} more cases" if len(changes) > 1 else ""
+        out.print(f"{status}: {changes[0]}{more}: {reason}", markup=False)
 
 
 def _findings(out: Console, content: Mapping[str, Json]) -> None:
