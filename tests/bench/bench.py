@@ -48,11 +48,13 @@ def run_once(out: Path) -> dict:
 
 
 def main() -> None:
-    """Print every figure."""
+    """Print every figure. A folder given as argument keeps both runs' documents and the output folder."""
     start_up()
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(scratch)
         for label in ("first run", "second run"):
-            done = run_once(Path(folder) / "run")
+            done = run_once(folder / "run")
+            (folder / f"{label.replace(' ', '-')}.json").write_text(json.dumps(done))
             engines = done["engines"]
             print(
                 f"{label}: {len(done['cases'])} cases, engines distinct {engines['distinct']}, constructed "

@@ -61,7 +61,7 @@ def test_every_case_is_judged_with_proven_knobs(example) -> None:
         ("training.compute_dtype", "training", "float32"),
         ("training.attention_backend", "training", "eager"),
         ("logp.backend", "training", "reference"),
-        ("batch.size", "rollout", 4),
+        ("batch.size", "rollout", 8),
         ("layout.padding_side", "training", "left"),
     ],
 )
