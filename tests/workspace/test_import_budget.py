@@ -9,7 +9,7 @@ HEAVY = {"numpy", "zarr", "torch", "rich", "attrs", "attr", "cattrs", "pluggy", 
 def modules_after(*arguments: str) -> set[str]:
     program = (
         "import sys\n"
-        "from xcfg.cli.main import main\n"
+        "from xcfg.cli.entry import main\n"
         "try:\n    main(sys.argv[1:])\n"
         "except SystemExit as leaving:\n    assert leaving.code == 0, leaving.code\n"
         "print('\\n'.join(sys.modules), file=sys.stderr)\n"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from attrs import frozen
 
-from xcfg.cli.main import main
+from xcfg.cli.entry import main
 
 EXPERIMENT: dict[str, Any] = {
     "schema": "xcfg.experiment/1",

@@ -1,6 +1,6 @@
 """``python -m xcfg.cli``: the same as the ``xcfg`` script."""
 
-from xcfg.cli.main import main
+from xcfg.cli.entry import main
 
 if __name__ == "__main__":
     main()
