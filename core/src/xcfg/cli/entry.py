@@ -1,7 +1,7 @@
 """The ``xcfg`` script: help at once, everything else through click.
 
-Importing click takes longer than starting Python. ``xcfg --help`` is the text that click renders, kept beside this file;
-a test renders it again and compares.
+Importing click takes longer than starting Python. ``xcfg --help`` is the text that click renders, kept beside this
+file; a test renders it again and compares.
 """
 
 import os
