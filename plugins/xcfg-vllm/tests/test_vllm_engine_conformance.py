@@ -6,6 +6,7 @@ The engine takes every value but one: vLLM on a CPU ignores the attention backen
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 import numpy as np
 import psutil
@@ -50,9 +51,13 @@ def environment() -> Iterator[set[psutil.Process]]:
 
 
 def _children() -> set[psutil.Process]:
-    """Without Python's own helper, which ends with the process that started it."""
-    found = psutil.Process().children(recursive=True)
-    return {process for process in found if "resource_tracker" not in " ".join(process.cmdline())}
+    """Without Python's own helper, which ends with the process that started it, and without what has ended."""
+    found = set()
+    for process in psutil.Process().children(recursive=True):
+        with suppress(psutil.NoSuchProcess):
+            if "resource_tracker" not in " ".join(process.cmdline()):
+                found.add(process)
+    return found
 
 
 class TestVllmScorer(ScorerTests):

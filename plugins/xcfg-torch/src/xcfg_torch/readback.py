@@ -133,10 +133,10 @@ def prefix_cache(live: Live) -> Observed:
 
 
 def kv_cache_dtype(live: Live) -> Observed:
-    """None: no cache existed."""
+    """``none``: no cache existed."""
     if not live.seen.forwards:
         return _NOT_SCORED
-    return Unobservable("keys and values were cached") if live.seen.cached else None
+    return Unobservable("keys and values were cached") if live.seen.cached else "none"
 
 
 def _raw(value: Json) -> Callable[[Live], Observed]:
