@@ -47,7 +47,8 @@ def test_training_values_are_observed(checkpoint, batch) -> None:
 
 def test_rollout_values_are_observed(checkpoint, batch) -> None:
     observed = played(checkpoint, batch, role="rollout").observed
-    assert observed == {**ROLLOUT, "rollout.attention_backend": "sdpa", "rollout.enforce_eager": True}
+    chosen = {"rollout.attention_backend": "sdpa", "rollout.enforce_eager": True, "rollout.kv_cache_dtype": "none"}
+    assert observed == {**ROLLOUT, **chosen}
 
 
 def test_every_knob_can_be_read_back() -> None:
