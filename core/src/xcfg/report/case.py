@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from xcfg.model.json import Json
+from xcfg.model.provenance import KnobState
 from xcfg.report.wording import FAKE_NOTE, change, number, setting
 
 if TYPE_CHECKING:
@@ -48,11 +49,18 @@ def _metrics(case: Mapping[str, Json]) -> list[list[str]]:
 
 def _provenance(case: Mapping[str, Json]) -> list[list[str]]:
     return [
-        [name, role, setting(item["requested"]), setting(item["materialized"]), setting(item["observed"]),
-         item["state"] + (f": {item['reason']}" if item["reason"] else "")]
+        [name, role, *_values(item), item["state"] + (f": {item['reason']}" if item["reason"] else "")]
         for name, knob in case["knobs"].items()
         for role, item in knob["sides"].items()
-    ]  # fmt: skip
+    ]
+
+
+def _values(item: Mapping[str, Json]) -> list[str]:
+    """Requested, materialized and observed; a dash where the knob has no meaning or nothing was seen."""
+    if item["state"] == KnobState.INAPPLICABLE:
+        return ["-", "-", "-"]
+    seen = ["-" if item[name] is None else setting(item[name]) for name in ("materialized", "observed")]
+    return [setting(item["requested"]), *seen]
 
 
 def _ranks(case: Mapping[str, Json]) -> list[list[str]]:
