@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import click
-
 from xcfg.cli.entry import HELP
 from xcfg.cli.main import cli
 
@@ -14,7 +12,7 @@ WIDTH = 80
 
 def render() -> str:
     """Help of the whole command line as click formats it for 80 columns."""
-    with click.Context(cli, info_name="xcfg", terminal_width=WIDTH) as ctx:
+    with cli.make_context("xcfg", [], resilient_parsing=True, terminal_width=WIDTH) as ctx:
         return cli.get_help(ctx) + "\n"
 
 
