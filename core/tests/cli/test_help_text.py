@@ -9,7 +9,6 @@ import pytest
 from xcfg.cli.entry import HELP, main
 from xcfg.cli.helptext import render
 
-
 KEPT = Path(HELP).read_text(encoding="utf-8")
 
 
