@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import click
 from attrs import frozen
 
+from xcfg.planner.build import MAX_CASES
+
 if TYPE_CHECKING:
     from xcfg.model.plan import Plan
     from xcfg.plugin.registry import Registry
-
-DEFAULT_MAX_CASES = 256
 
 
 @frozen(kw_only=True)
@@ -25,7 +25,7 @@ class Selection:
     mode: str | None = None
     slice_name: str = ""
     filters: tuple[str, ...] = ()
-    max_cases: int = DEFAULT_MAX_CASES
+    max_cases: int = MAX_CASES
 
 
 def selection_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -36,7 +36,7 @@ def selection_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--mode", type=click.Choice(["one_at_a_time", "product"]), help="Instead of the file's mode."),
         click.option("--slice", "slice_name", default="", help="Only the cases of this named slice."),
         click.option("--filter", "filters", multiple=True, metavar="KNOB=VALUE", help="Only cases with this value."),
-        click.option("--max-cases", type=click.IntRange(min=1), default=DEFAULT_MAX_CASES, show_default=True,
+        click.option("--max-cases", type=click.IntRange(min=1), default=MAX_CASES, show_default=True,
                      help="Refuse a larger plan."),
     ]  # fmt: skip
     for decorate in reversed(decorators):

@@ -8,6 +8,15 @@ from attrs import field, frozen
 
 from xcfg.model.json import Json, freeze
 
+SELECTED_LOGPROB = "selected_logprob"
+"""The operator from logits and targets to selected-token logprobs."""
+
+LOGP_BACKEND = "logp.backend"
+"""The knob whose value is a backend id of :data:`SELECTED_LOGPROB`, for both sides."""
+
+OPERATOR_OF_KNOB = {LOGP_BACKEND: SELECTED_LOGPROB}
+"""Knobs whose value is the backend of an operator: applied by binding it, read back from what was bound."""
+
 
 @frozen(kw_only=True)
 class OperatorChoice:

@@ -10,6 +10,9 @@ from attrs import field, frozen
 
 from xcfg.model.json import Json, freeze, tupled
 
+CORE_PREFIXES = ("rollout", "training", "logp", "kernel", "sampling", "execution", "layout", "batch")
+"""First parts of the knob names that core owns and every engine shares; other names belong to one plugin's engine."""
+
 
 class SourceClass(StrEnum):
     """Where a difference that a knob makes comes from."""

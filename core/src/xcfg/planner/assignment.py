@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from xcfg.model.experiment import Experiment
 from xcfg.model.json import Json
+from xcfg.model.kernel import LOGP_BACKEND, SELECTED_LOGPROB
 from xcfg.model.knob import Knob
 from xcfg.planner.draft import Draft
-from xcfg.planner.operators import LOGP_BACKEND, SELECTED_LOGPROB
 
 ROLLOUT_SCORER = "rollout.scorer"
 TRAINING_SCORER = "training.scorer"

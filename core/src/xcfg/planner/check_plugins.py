@@ -10,8 +10,8 @@ from attrs import frozen
 from xcfg.errors import XcfgError
 from xcfg.model import codec
 from xcfg.model.json import Json
+from xcfg.model.kernel import LOGP_BACKEND, SELECTED_LOGPROB
 from xcfg.planner.catalog import Catalog
-from xcfg.planner.operators import LOGP_BACKEND, SELECTED_LOGPROB
 from xcfg.planner.problem import Problem, from_error
 from xcfg.planner.refused import CONTRACT_HINT, CONTRACT_REASON
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from xcfg.errors import XcfgError
 from xcfg.model.case import Case, SideConfig
+from xcfg.model.kernel import LOGP_BACKEND, SELECTED_LOGPROB
 from xcfg.planner.assignment import same
-from xcfg.planner.operators import LOGP_BACKEND, SELECTED_LOGPROB
 
 _ABSENT = object()
 

@@ -9,16 +9,12 @@ from attrs import field, frozen
 from xcfg.model.case import SideConfig
 from xcfg.model.experiment import Experiment
 from xcfg.model.json import Json
-from xcfg.model.kernel import OperatorChoice
-from xcfg.model.knob import Knob
+from xcfg.model.kernel import LOGP_BACKEND, SELECTED_LOGPROB, OperatorChoice
+from xcfg.model.knob import CORE_PREFIXES, Knob
 from xcfg.model.scorer import MaterializerDescriptor, Role
 from xcfg.planner.assignment import same
 from xcfg.planner.catalog import Catalog
 from xcfg.planner.draft import Pick
-from xcfg.planner.operators import LOGP_BACKEND, SELECTED_LOGPROB
-
-SHARED_PREFIXES = ("rollout", "training", "logp", "kernel", "sampling", "execution", "layout", "batch")
-"""First parts of the names that every engine shares; other names belong to one plugin's engine."""
 
 
 @frozen(kw_only=True)
@@ -110,7 +106,7 @@ class _Builder:
         What the baseline gives to its own engine (``vllm.seed``) has no meaning for an engine that takes its place.
         """
         engine = name.partition(".")[0]
-        if self.request.replaced and name not in self.request.own and engine not in SHARED_PREFIXES:
+        if self.request.replaced and name not in self.request.own and engine not in CORE_PREFIXES:
             self.inapplicable[name] = f"{name} is a setting of {engine}, and scorer {self.scorer} takes its place here"
             return
         self.knobs[name] = value

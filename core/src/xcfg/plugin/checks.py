@@ -6,12 +6,9 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from xcfg.model.knob import Knob
+from xcfg.model.knob import CORE_PREFIXES, Knob
 from xcfg.plugin.contribution import Contribution, describe_key
 from xcfg.plugin.inventory import CORE
-
-CORE_PREFIXES = ("rollout", "training", "logp", "kernel", "sampling", "execution", "layout", "batch")
-"""First parts of the knob names that core owns for every engine."""
 
 _TARGET = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 

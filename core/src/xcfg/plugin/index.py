@@ -10,9 +10,8 @@ from attrs import field, frozen
 
 from xcfg.model.codec import unknown
 from xcfg.model.json import freeze
-from xcfg.model.knob import Knob
+from xcfg.model.knob import CORE_PREFIXES, Knob
 from xcfg.model.scorer import MaterializerDescriptor
-from xcfg.plugin.checks import CORE_PREFIXES
 from xcfg.plugin.contribution import Contribution, Descriptor, Key, describe_key, materializer_key
 from xcfg.plugin.inventory import PluginState
 from xcfg.plugin.manager import LoadedPlugin

@@ -11,7 +11,7 @@ from attrs import evolve, frozen
 from xcfg.errors import UnsupportedError
 from xcfg.model.capability import Unsupported
 from xcfg.model.json import Json
-from xcfg.model.kernel import BoundKernel
+from xcfg.model.kernel import OPERATOR_OF_KNOB, BoundKernel
 from xcfg.model.knob import Lifecycle
 from xcfg.model.sample import Samples, TokenBatch
 from xcfg.plugin.protocols import KernelBackend, Scored, Scorer, ScoreRequest, ScorerIdentity, Settings
@@ -19,7 +19,6 @@ from xcfg.runner.child_engine import Knobs, load
 from xcfg.runner.counted import Counted
 from xcfg.runner.launch import OperatorTask, Step
 from xcfg.runner.memory import peak_rss
-from xcfg.runner.provenance import OPERATOR_OF_KNOB
 from xcfg.runner.rank_record import KnobReading, RankRecord, Repeats
 
 

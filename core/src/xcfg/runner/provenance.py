@@ -7,12 +7,9 @@ from collections.abc import Mapping, Sequence
 from xcfg.model.case import SideConfig
 from xcfg.model.ids import canonical
 from xcfg.model.json import Json, thaw
-from xcfg.model.kernel import BoundKernel
+from xcfg.model.kernel import OPERATOR_OF_KNOB, BoundKernel
 from xcfg.model.provenance import KnobProvenance, KnobState, SideProvenance
 from xcfg.runner.rank_record import KnobReading, RankRecord
-
-OPERATOR_OF_KNOB = {"logp.backend": "selected_logprob"}
-"""Knobs whose value is the backend of an operator: applied by binding it, read back from what was bound."""
 
 
 def side_provenance(config: SideConfig, records: Sequence[RankRecord]) -> SideProvenance:

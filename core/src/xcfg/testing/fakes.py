@@ -13,15 +13,13 @@ from xcfg.model.codec import load_json
 from xcfg.model.experiment import SampleSource
 from xcfg.model.identity import LogprobSemantics
 from xcfg.model.json import Json
-from xcfg.model.kernel import KernelRequest
+from xcfg.model.kernel import SELECTED_LOGPROB, KernelRequest
 from xcfg.model.sample import RankInfo, Samples, TokenBatch
 from xcfg.model.scorer import Role
 from xcfg.plugin.checkpoint import CheckpointDigest, digest_checkpoint
 from xcfg.plugin.protocols import Prompt, Scored, ScoreRequest, ScorerIdentity, ScorerSpec
 from xcfg.testing.language import LanguageModel, Precision, Weights, selected_logprob
 from xcfg.testing.sampling import draw_response
-
-SELECTED_LOGPROB = "selected_logprob"
 
 
 @define
