@@ -1,0 +1,82 @@
+"""Recorded logprobs: one sequence as one side wrote it down, and the descriptors of what reads such files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from attrs import field, frozen
+
+from xcfg.model.json import Json, freeze, tupled
+
+
+@frozen(eq=False)
+class Row:
+    """One row of a recorded file. ``place`` names it in messages: ``rollout.jsonl line 3``.
+
+    The values are whatever the file holds: JSON values, numpy arrays, or (of a file of arrays) one row with every array.
+    """
+
+    place: str
+    fields: Mapping[str, object]
+
+
+@frozen(kw_only=True, eq=False)
+class Record:
+    """One sequence as one side recorded it.
+
+    ``response_ids`` (n,) int64; ``logprobs`` (n,) float32 or float64, natural log, NaN where the file has null;
+    ``mask`` (n,) bool or None (every response token is active); ``prompt_ids`` (m,) int64 or None; ``position_ids``
+    int64, (n,) of the response or (m + n,) of prompt and response, or None; ``weight_versions`` empty, one for the
+    sequence or one a response token. ``semantics`` holds what the file states of ``temperature``, ``top_p``,
+    ``top_k``, ``min_p`` and ``logprobs_mode``; ``top_logprobs`` one mapping of token id to logprob a response token.
+    ``dtype`` is the stated compute dtype, empty where the file does not say. ``assumed`` names fields the importer
+    filled by a convention of its framework and not from the file. Lengths are checked by the comparator, not here.
+    """
+
+    id: str
+    response_ids: np.ndarray
+    logprobs: np.ndarray
+    mask: np.ndarray | None = None
+    prompt_ids: np.ndarray | None = None
+    position_ids: np.ndarray | None = None
+    rank: int | None = None
+    weight_versions: tuple[str, ...] = field(default=(), converter=tupled)
+    semantics: Mapping[str, Json] = field(factory=dict, converter=freeze)
+    top_logprobs: tuple[Mapping[int, float], ...] | None = None
+    dtype: str = ""
+    place: str = ""
+    assumed: tuple[str, ...] = field(default=(), converter=tupled)
+
+
+@frozen(kw_only=True)
+class ImporterDescriptor:
+    """What turns the rows of one framework's files into records.
+
+    ``target`` is an import string ``module:Class`` of an :class:`xcfg.plugin.protocols.Importer`, made without
+    arguments. ``sources`` are the pages that document the layout. ``note`` says which of the framework's files hold
+    logprobs and which do not. ``both_sides`` is True where one file holds the logprobs of both sides.
+    """
+
+    id: str
+    summary: str
+    target: str
+    both_sides: bool = False
+    note: str = ""
+    sources: tuple[str, ...] = field(default=(), converter=tupled)
+
+
+@frozen(kw_only=True)
+class FileFormatDescriptor:
+    """How files of some suffixes are opened.
+
+    ``target`` is an import string ``module:function`` of a :class:`xcfg.plugin.protocols.FileReader`. ``requires`` are
+    import names beyond the distribution's own and ``install`` the pip line that brings them.
+    """
+
+    id: str
+    summary: str
+    suffixes: tuple[str, ...] = field(converter=tupled)
+    target: str
+    requires: tuple[str, ...] = field(default=(), converter=tupled)
+    install: str = ""
