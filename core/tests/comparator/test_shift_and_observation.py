@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from xcfg.comparator.blocks import TokenPairs
 from xcfg.comparator.compare import compare
 from xcfg.comparator.shift import detect_shift
 from xcfg.model.outcome import PairedTokens
@@ -24,7 +25,7 @@ def rules(result):
 def paired(rollout, training):
     rows, length = rollout.shape
     zeros = np.zeros(rows * length, dtype=np.int64)
-    return PairedTokens(
+    return PairedTokens.of_tokens(
         sequence_ids=[f"s{row}" for row in range(rows)],
         sequence=np.repeat(np.arange(rows), length),
         position=np.tile(np.arange(length), rows),
@@ -61,14 +62,14 @@ def test_one_rolled_sequence_among_many_is_found():
     rollout = language_like(40, 20)
     training = rollout.copy()
     training[13] = np.roll(training[13], 1)
-    evidence = detect_shift(paired(rollout, training))
+    evidence = detect_shift(TokenPairs(paired(rollout, training)))
     assert (evidence.shift, evidence.sequences_explained, evidence.tokens_compared) == (1, 1, 18)
     assert evidence.mean_abs_at_shift == 0.0
 
 
 def test_short_sequences_are_judged_together():
     rollout = language_like(30, 5)
-    evidence = detect_shift(paired(rollout, np.roll(rollout, -1, axis=1)))
+    evidence = detect_shift(TokenPairs(paired(rollout, np.roll(rollout, -1, axis=1))))
     assert (evidence.shift, evidence.sequences_explained, evidence.tokens_compared) == (-1, 0, 90)
 
 
@@ -76,29 +77,29 @@ def test_short_sequences_are_judged_together():
 def test_noise_unrelated_values_and_one_wrong_end_are_no_shift(seed):
     rollout = language_like(20, 24, seed)
     noisy = rollout + np.random.default_rng(seed).normal(0, 0.1, rollout.shape).astype(np.float32)
-    assert detect_shift(paired(rollout, noisy)) is None
-    assert detect_shift(paired(rollout, language_like(20, 24, seed + 100))) is None
-    assert detect_shift(paired(rollout, rollout)) is None
+    assert detect_shift(TokenPairs(paired(rollout, noisy))) is None
+    assert detect_shift(TokenPairs(paired(rollout, language_like(20, 24, seed + 100)))) is None
+    assert detect_shift(TokenPairs(paired(rollout, rollout))) is None
     flat = np.full((4, 12), -0.5, dtype=np.float32)
     for end in (0, -1):
         spiked = flat.copy()
         spiked[:, end] = -9.0
-        assert detect_shift(paired(flat, spiked)) is None
-        assert detect_shift(paired(spiked, flat)) is None
+        assert detect_shift(TokenPairs(paired(flat, spiked))) is None
+        assert detect_shift(TokenPairs(paired(spiked, flat))) is None
 
 
 def test_a_shift_is_not_sought_across_masked_tokens():
     rollout = language_like(3, 20)
     tokens = paired(rollout, np.roll(rollout, 1, axis=1))
     keep = tokens.position % 2 == 0
-    thinned = PairedTokens(
+    thinned = PairedTokens.of_tokens(
         sequence_ids=tokens.sequence_ids,
         **{
             name: getattr(tokens, name)[keep]
             for name in ("sequence", "position", "token", "rollout_logp", "train_logp", "rollout_rank", "train_rank")
         },
     )
-    assert detect_shift(thinned) is None
+    assert detect_shift(TokenPairs(thinned)) is None
 
 
 def zero_case(contract, side, row, masks=None):

@@ -66,7 +66,7 @@ def product_plan(axes: Mapping[str, Sequence[Any]]) -> Plan:
 
 def tokens_of(number: int, count: int) -> PairedTokens:
     half = count // 2
-    return PairedTokens(
+    return PairedTokens.of_tokens(
         sequence_ids=("a", "b"),
         sequence=np.array([0] * half + [1] * (count - half), dtype=np.int64),
         position=np.concatenate([np.arange(half), np.arange(count - half)]),

@@ -9,7 +9,9 @@ from typing import Protocol
 import numpy as np
 from attrs import frozen
 
-BLOCK_TOKENS = 1 << 16
+from xcfg.model.outcome import PairedTokens
+
+BLOCK_TOKENS = 1 << 15
 """Tokens from which a block is closed: its float64 temporaries stay in a core's own cache."""
 
 
@@ -17,12 +19,12 @@ BLOCK_TOKENS = 1 << 16
 class Block:
     """Some rows of a comparison, each one sequence's active tokens; never empty, and no row is.
 
-    ``sequence`` (R,) int64 number of each row's sequence in UTF-8 order of the ids; ``starts`` and ``lengths`` (R,)
-    int64 places of the rows in the flat arrays. ``position`` (n,) int64 from 0 in the response, ``rollout`` and
-    ``train`` (n,) float32 or float64 natural-log probabilities.
+    ``first_row`` is the number of the block's first row among all rows; ``starts`` and ``lengths`` (R,) int64 are
+    places of the rows in the flat arrays. ``position`` (n,) int64 counts from 0 in the response, ``rollout`` and
+    ``train`` (n,) are float32 or float64 natural-log probabilities.
     """
 
-    sequence: np.ndarray
+    first_row: int
     starts: np.ndarray
     lengths: np.ndarray
     position: np.ndarray
@@ -36,9 +38,49 @@ class Block:
         difference -= self.rollout
         return difference
 
+    @cached_property
+    def absolute(self) -> np.ndarray:
+        """(n,) float64 abs(d)."""
+        magnitude: np.ndarray = np.abs(self.d)
+        return magnitude
+
 
 class Pairs(Protocol):
     """The judged rows of a comparison, in order of (sequence, ranks). Every call reads them from the start."""
 
     def blocks(self) -> Iterator[Block]:
         """Blocks of about ``BLOCK_TOKENS`` tokens; where they are cut depends on the rows' lengths alone."""
+
+
+def cuts(lengths: np.ndarray) -> Iterator[slice]:
+    """Slices of rows that hold about ``BLOCK_TOKENS`` tokens each; a longer row is a slice of its own."""
+    ends = np.cumsum(lengths)
+    first = 0
+    while first < len(lengths):
+        before = int(ends[first - 1]) if first else 0
+        after = max(int(np.searchsorted(ends, before + BLOCK_TOKENS, side="right")), first + 1)
+        yield slice(first, after)
+        first = after
+
+
+@frozen
+class TokenPairs:
+    """The pairs of a comparison in memory."""
+
+    tokens: PairedTokens
+
+    def blocks(self) -> Iterator[Block]:
+        """Blocks of whole rows, as views."""
+        lengths, tokens = self.tokens.row_length, self.tokens
+        ends = np.cumsum(lengths)
+        for rows in cuts(lengths):
+            chosen = lengths[rows]
+            flat = slice(int(ends[rows.start] - lengths[rows.start]), int(ends[rows.stop - 1]))
+            yield Block(
+                first_row=rows.start,
+                starts=np.cumsum(chosen) - chosen,
+                lengths=chosen,
+                position=tokens.position[flat],
+                rollout=tokens.rollout_logp[flat],
+                train=tokens.train_logp[flat],
+            )

@@ -8,8 +8,9 @@ import numpy as np
 from attrs import evolve
 
 from xcfg.comparator.artifact import alias_defects, artifact_defects
+from xcfg.comparator.blocks import TokenPairs
 from xcfg.comparator.defect import Defect, named
-from xcfg.comparator.drift import Drift, drift, worst_token
+from xcfg.comparator.drift import Drift, drift
 from xcfg.comparator.frozen import FrozenTokens, frozen_defects
 from xcfg.comparator.identity import identity_defects, positions_known, token_defects
 from xcfg.comparator.observation import observation_findings
@@ -18,6 +19,7 @@ from xcfg.comparator.provenance import provenance_defects
 from xcfg.comparator.ranks import rank_comparisons, replica_findings, worst_pairs
 from xcfg.comparator.shift import shift_findings
 from xcfg.comparator.tolerance import dtype_findings, judging_row, row
+from xcfg.comparator.totals import Place
 from xcfg.comparator.values import value_defects
 from xcfg.comparator.verdict import decide, within
 from xcfg.model.attempt import SideResult
@@ -94,7 +96,7 @@ def _pair(
     base = evolve(base, assumed=() if known else ("position_ids",), findings=findings)
     pairs = row_pairs(ids, left, right)
     tokens = pairs.tokens(worst_pairs(pairs))
-    base = evolve(base, active_tokens=len(tokens.sequence))
+    base = evolve(base, active_tokens=len(tokens.token))
     if not base.active_tokens:
         return evolve(base, status=Status.ZERO_ACTIVE_TOKENS, reason=_nothing(ids, rollout)), None
     if wrong := [*value_defects(ids, "rollout", left), *value_defects(ids, "training", right)]:
@@ -115,8 +117,9 @@ def _judge(
     tokens: PairedTokens,
 ) -> Comparison:
     interval = base.clip_interval or contract.clip_interval
-    numbers = drift(tokens, interval)
-    worst = worst_token(tokens)
+    judged = TokenPairs(tokens)
+    numbers = drift(judged, interval)
+    worst = _worst(tokens, numbers.worst)
     defect = decide(numbers, judging_row(rollout, training, contract), _place(worst))
     return evolve(
         base,
@@ -128,10 +131,24 @@ def _judge(
         per_rank=rank_comparisons(pairs, rollout, training, interval, numbers.metrics),
         findings=(
             *base.findings,
-            *observation_findings(tokens, base.threshold),
-            *(shift_findings(tokens) if defect.status is not Status.PASS else ()),
-            *_overflow(numbers, tokens),
+            *observation_findings(judged, base.threshold, tokens.sequence_of_row),
+            *(shift_findings(judged) if defect.status is not Status.PASS else ()),
+            *_overflow(numbers),
         ),
+    )
+
+
+def _worst(tokens: PairedTokens, place: Place) -> WorstToken:
+    start = int(tokens.row_length[: place.row].sum())
+    inside = tokens.position[start : start + int(tokens.row_length[place.row])]
+    return WorstToken(
+        sequence=tokens.sequence_of_row(place.row),
+        position=place.position,
+        token=int(tokens.token[start + int(np.searchsorted(inside, place.position))]),
+        rollout_logp=place.rollout,
+        train_logp=place.train,
+        rollout_rank=int(tokens.row_rollout_rank[place.row]),
+        train_rank=int(tokens.row_train_rank[place.row]),
     )
 
 
@@ -139,7 +156,7 @@ def _place(worst: WorstToken) -> str:
     return f"in sequence {worst.sequence!r} at position {worst.position}"
 
 
-def _overflow(numbers: Drift, tokens: PairedTokens) -> list[Finding]:
+def _overflow(numbers: Drift) -> list[Finding]:
     if not numbers.overflowed:
         return []
     return [
@@ -151,7 +168,8 @@ def _overflow(numbers: Drift, tokens: PairedTokens) -> list[Finding]:
                 "metrics": list(numbers.overflowed),
                 "max_abs_dlogp": numbers.metrics["max_abs_dlogp"],
                 "log_of_largest_float": math.log(np.finfo(np.float64).max),
-                "lowest_logp": min(float(tokens.rollout_logp.min()), float(tokens.train_logp.min())),
+                "rollout_logp": numbers.worst.rollout,
+                "train_logp": numbers.worst.train,
             },
             advice="a drift this large takes exp(d) beyond the float range; the named metrics are left out, not "
             "replaced, and the pair cannot pass",

@@ -1,4 +1,4 @@
-"""Drift of the active tokens, in float64.
+"""Drift of the active tokens, in float64, in two passes over the pairs.
 
 ``d = train_logp - rollout_logp`` (nats) a token, ``r = exp(d)`` the importance ratio of the token under the training
 policy, n the number of active tokens. The tokens were drawn from the rollout policy.
@@ -7,155 +7,167 @@ policy, n the number of active tokens. The tokens were drawn from the rollout po
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from attrs import frozen
 
-from xcfg.model.outcome import PairedTokens
-from xcfg.model.result import METRIC_NAMES, WorstToken
+from xcfg.comparator.blocks import Pairs
+from xcfg.comparator.centred import COVARIATES, Moments, correlation
+from xcfg.comparator.exchange import Alone, Exchange
+from xcfg.comparator.quantile import Selection, percentile, percentile_ranks
+from xcfg.comparator.totals import Clip, Place, Totals
+from xcfg.model.result import METRIC_NAMES
 
 Values = dict[str, float]
+PERCENTS = (95.0, 99.0)
 
 
 @frozen(kw_only=True)
 class Drift:
-    """Finite metrics by name in the order of ``METRIC_NAMES``, and the names of those beyond the float range."""
+    """Finite metrics by name in the order of ``METRIC_NAMES``, and the names of those beyond the float range.
 
+    ``worst`` is the first token, in order of (sequence, position), of largest abs(d) among this process's own pairs.
+    """
+
+    tokens: int
     metrics: Values
     overflowed: tuple[str, ...]
+    worst: Place
 
 
-def dlogp(tokens: PairedTokens) -> np.ndarray:
-    """(A,) float64 ``train_logp - rollout_logp``; both sides are widened before the subtraction."""
-    difference: np.ndarray = tokens.train_logp.astype(np.float64)
-    difference -= tokens.rollout_logp
-    return difference
+def drift(pairs: Pairs, clip_interval: tuple[float, float], exchange: Exchange | None = None) -> Drift:
+    """All metrics over at least one active, finite token. ``clip_interval`` bounds r, both bounds unclipped.
 
-
-def drift(tokens: PairedTokens, clip_interval: tuple[float, float]) -> Drift:
-    """All metrics over at least one active, finite token. ``clip_interval`` bounds r, both bounds unclipped."""
-    d = dlogp(tokens)
-    absolute = np.abs(d)
+    ``exchange`` joins the pairs of several processes, each of which must have at least one token.
+    """
+    exchange = exchange or Alone()
+    totals = Totals(clip_in_nats(clip_interval))
+    for block in pairs.blocks():
+        totals.add(block)
+    if totals.worst is None:
+        raise ValueError("drift needs at least one active token")
+    sums, most = totals.reduced(exchange)
+    n = int(sums["tokens"])
+    means = {name: sums[name] / n for name in ("d", "abs", *COVARIATES)}
+    moments = Moments(means, most["d"], weigh=not math.isfinite(sums["square_gain"]))
+    ranks = percentile_ranks(n, PERCENTS)
+    chosen = Selection(totals.histogram, ranks, lambda: (block.absolute for block in pairs.blocks()), exchange)
     with np.errstate(over="ignore", invalid="ignore"):
-        found = {
-            **_absolute(d, absolute),
-            **_ratio(d, clip_interval),
-            **_sequences(tokens.sequence, d, absolute),
-            **_correlations(tokens, absolute),
-        }
-    found["frac_unequal"] = float(np.mean(_bits(tokens.train_logp) != _bits(tokens.rollout_logp)))
+        for block in pairs.blocks():
+            moments.add(block)
+            chosen.add(block.absolute)
+    order = chosen.result()
+    centred = moments.reduced(exchange)
+    found = {
+        **_absolute(n, sums, most, centred),
+        **{f"p{percent:.0f}_abs_dlogp": percentile(n, percent, order) for percent in PERCENTS},
+        **_ratio(n, sums, most),
+        "ess": _effective(n, sums, centred),
+        **_sequences(sums, most),
+        **_correlations(most, centred),
+    }
     return Drift(
+        tokens=n,
         metrics={name: found[name] for name in METRIC_NAMES if math.isfinite(found.get(name, math.nan))},
         overflowed=tuple(name for name in METRIC_NAMES if not math.isfinite(found.get(name, 0.0))),
+        worst=totals.worst,
     )
 
 
-def worst_token(tokens: PairedTokens) -> WorstToken:
-    """The largest abs(d); the first of equals, as tokens are in (sequence, position) order."""
-    at = int(np.argmax(np.abs(dlogp(tokens))))
-    return WorstToken(
-        sequence=tokens.sequence_ids[int(tokens.sequence[at])],
-        position=int(tokens.position[at]),
-        token=int(tokens.token[at]),
-        rollout_logp=float(tokens.rollout_logp[at]),
-        train_logp=float(tokens.train_logp[at]),
-        rollout_rank=int(tokens.rollout_rank[at]),
-        train_rank=int(tokens.train_rank[at]),
+def clip_in_nats(interval: tuple[float, float]) -> Clip:
+    """The d that ``exp`` maps into the ratio interval, bounds included, to the last bit."""
+    low, high = interval
+    return Clip(
+        low=_first(lambda d: float(np.exp(d)) >= low, math.log(low)) if low > 0.0 else -math.inf,
+        high=-_first(lambda d: float(np.exp(-d)) <= high, -math.log(high)) if high < math.inf else math.inf,
     )
 
 
-def _bits(logp: np.ndarray) -> np.ndarray:
-    return logp.view(f"u{logp.dtype.itemsize}")
+def _first(holds: Callable[[float], bool], near: float) -> float:
+    """The smallest float where a condition holds that is false below and true above some place close to ``near``."""
+    low, high = near - 1e-9, near + 1e-9
+    while low < (middle := low + (high - low) / 2.0) < high:
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
 
 
-def _absolute(d: np.ndarray, absolute: np.ndarray) -> Values:
-    """Size of d: max, mean and linearly interpolated percentiles of abs(d), mean and population deviation of d."""
-    p95, p99 = np.percentile(absolute, (95.0, 99.0), method="linear")
-    mean = float(np.mean(d))
+def _absolute(n: int, sums: Mapping[str, float], most: Mapping[str, float], moments: Mapping[str, float]) -> Values:
+    """Size of d: ``max_abs_dlogp`` = max abs(d), ``mean_abs_dlogp`` = mean abs(d), mean and population deviation of d.
+
+    ``frac_unequal`` counts tokens whose logprobs differ in a bit, ``frac_gt_ln2`` those with abs(d) > ln 2. The
+    percentiles of abs(d) are interpolated linearly.
+    """
     return {
-        "max_abs_dlogp": float(np.max(absolute)),
-        "mean_abs_dlogp": float(np.mean(absolute)),
-        "p95_abs_dlogp": float(p95),
-        "p99_abs_dlogp": float(p99),
-        "signed_mean_dlogp": mean,
-        "std_dlogp": math.sqrt(float(np.mean(np.square(d - mean)))),
-        "frac_gt_ln2": float(np.mean(absolute > math.log(2.0))),
+        "max_abs_dlogp": most["abs"],
+        "mean_abs_dlogp": sums["abs"] / n,
+        "signed_mean_dlogp": sums["d"] / n,
+        "std_dlogp": math.sqrt(moments["d d"] / n),
+        "frac_unequal": sums["unequal"] / n,
+        "frac_gt_ln2": sums["beyond_ln2"] / n,
     }
 
 
-def _ratio(d: np.ndarray, clip_interval: tuple[float, float]) -> Values:
+def _ratio(n: int, sums: Mapping[str, float], most: Mapping[str, float]) -> Values:
     """Statistics of r and estimators of the divergence between the policies.
 
+    - ``ratio0_min``, ``ratio0_mean``, ``ratio0_max`` of r; ``clipfrac0`` = mean of 1[r < low or r > high].
     - ``k1`` = mean(-d) and ``k3`` = mean(r - 1 - d) estimate KL(rollout || training), the ``_reverse`` forms (d
       negated) are the same estimators with the sides swapped: Schulman, "Approximating KL Divergence" (2020).
       ``approx_kl0`` is k3 by the measurement contract, through expm1 because r - 1 - d cancels for small d.
     - ``token_mult_prob_error`` = mean exp(abs(d)): NeMo RL's measure of the same name.
     - ``chi2_token`` = mean(r^2) - 1, the chi-square divergence, by r^2 - 1 = (r - 1)(r + 1).
-    - ``ess`` = (sum r)^2 / (n sum r^2) in (0, 1]: Kong's effective sample size as a fraction, from exp(d - max d) so
-      that it never overflows.
     """
-    low, high = clip_interval
-    k1 = -float(np.mean(d))
-    ratio = np.exp(d)
-    found = {
-        "ratio0_min": float(np.min(ratio)),
-        "ratio0_mean": float(np.mean(ratio)),
-        "ratio0_max": float(np.max(ratio)),
-        "clipfrac0": float(np.mean((ratio < low) | (ratio > high))),
+    k1 = -sums["d"] / n
+    return {
+        "ratio0_min": _exp(-most["-d"]),
+        "ratio0_mean": 1.0 + sums["gain"] / n,
+        "ratio0_max": _exp(most["d"]),
+        "clipfrac0": sums["clipped"] / n,
+        "approx_kl0": sums["k3"] / n,
         "k1": k1,
         "k1_reverse": -k1,
+        "k3": sums["k3"] / n,
+        "k3_reverse": sums["k3_reverse"] / n,
+        "token_mult_prob_error": 1.0 + sums["mult"] / n,
+        "chi2_token": sums["square_gain"] / n,
     }
-    gain, loss = np.expm1(d), np.expm1(-d)
-    found["k3"] = found["approx_kl0"] = float(np.mean(gain - d))
-    found["k3_reverse"] = float(np.mean(loss + d))
-    found["token_mult_prob_error"] = 1.0 + float(np.mean(np.maximum(gain, loss)))
-    found["chi2_token"] = float(np.mean(gain * (gain + 2.0)))
-    weight = np.exp(d - np.max(d))
-    found["ess"] = float(np.sum(weight)) ** 2 / (len(d) * float(np.dot(weight, weight)))
-    return found
 
 
-def _sequences(sequence: np.ndarray, d: np.ndarray, absolute: np.ndarray) -> Values:
+def _effective(n: int, sums: Mapping[str, float], moments: Mapping[str, float]) -> float:
+    """``ess`` = (sum r)^2 / (n sum r^2) in (0, 1]: Kong's effective sample size as a fraction.
+
+    From weights exp(d - max d), which never overflow, where the sums of r do.
+    """
+    if "weight" in moments:
+        return moments["weight"] ** 2 / (n * moments["weight weight"])
+    return min(1.0, (1.0 + sums["gain"] / n) ** 2 / (1.0 + sums["square_gain"] / n))
+
+
+def _sequences(sums: Mapping[str, float], most: Mapping[str, float]) -> Values:
     """Per-sequence summaries: one bad sequence shows in a maximum of means, which a mean over tokens hides.
 
     ``sequence_sum_abs_*`` is abs(sum d), the log importance ratio of a whole sequence.
     """
-    starts, lengths = segments(sequence)
-    sums = np.abs(np.add.reduceat(d, starts))
     return {
-        "sequence_max_abs_mean": float(np.mean(np.maximum.reduceat(absolute, starts))),
-        "sequence_mean_abs_max": float(np.max(np.add.reduceat(absolute, starts) / lengths)),
-        "sequence_sum_abs_max": float(np.max(sums)),
-        "sequence_sum_abs_mean": float(np.mean(sums)),
+        "sequence_max_abs_mean": sums["row_max"] / sums["rows"],
+        "sequence_mean_abs_max": most["row_mean"],
+        "sequence_sum_abs_max": most["row_sum"],
+        "sequence_sum_abs_mean": sums["row_sum"] / sums["rows"],
     }
 
 
-def _correlations(tokens: PairedTokens, absolute: np.ndarray) -> Values:
+def _correlations(most: Mapping[str, float], moments: Mapping[str, float]) -> Values:
     """Pearson correlation of abs(d) a token with its position, with its rollout logp, with its sequence's length.
 
-    Length counts active tokens. Absent where one of the two does not vary.
+    Length counts active tokens. Absent where one of the two does not vary, or too little for a float64 square.
     """
-    _, lengths = segments(tokens.sequence)
-    pairs = {
-        "corr_abs_position": tokens.position,
-        "corr_abs_logp": tokens.rollout_logp,
-        "corr_abs_length": np.repeat(lengths, lengths),
-    }
-    found = {name: pearson(values.astype(np.float64), absolute) for name, values in pairs.items()}
-    return {name: value for name, value in found.items() if value is not None}
+    if most["abs"] == -most["-abs"] or not moments["abs abs"]:
+        return {}
+    varying = [name for name in COVARIATES if most[name] != -most[f"-{name}"] and moments[f"{name} {name}"]]
+    return {f"corr_abs_{name}": correlation(name, moments) for name in varying}
 
 
-def segments(sequence: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Start and length of each run of equal values of a sorted, non-empty array."""
-    starts = np.flatnonzero(np.concatenate([[True], sequence[1:] != sequence[:-1]]))
-    return starts, np.diff(np.append(starts, len(sequence)))
-
-
-def pearson(x: np.ndarray, y: np.ndarray) -> float | None:
-    """Correlation coefficient of two float64 arrays in [-1, 1]; None where one of them is constant."""
-    if np.min(x) == np.max(x) or np.min(y) == np.max(y):
-        return None
-    x, y = x - np.mean(x), y - np.mean(y)
-    # values that came from float32 stay far inside the range of float64 when squared and summed
-    value = float(np.dot(x, y)) / (math.sqrt(float(np.dot(x, x))) * math.sqrt(float(np.dot(y, y))))
-    return min(1.0, max(-1.0, value))
+def _exp(value: float) -> float:
+    with np.errstate(over="ignore"):
+        return float(np.exp(value))

@@ -134,14 +134,16 @@ def _values(ids: tuple[str, ...], side: str, rows: SideRows, to: _Reference) -> 
     if not len(chosen):
         return []
     origin = reference.first[rows.sequence[chosen]]
-    tokens, their_tokens = rows.input_index(chosen), reference.input_index(origin)
-    response, their_response = rows.response_index(chosen), reference.response_index(origin)
-    whole = (tokens, their_tokens, (rows.prompt_length + rows.response_length)[chosen])
-    scored = (response, their_response, rows.response_length[chosen])
+    totals = (rows.prompt_length + rows.response_length)[chosen]
     reasons = []
     for name in to.names:
-        at, their_at, lengths = scored if name == "action_mask" else whole
-        mine, theirs = getattr(rows.samples, name)[at], getattr(reference.samples, name)[their_at]
+        mine, theirs = getattr(rows.samples, name), getattr(reference.samples, name)
+        if name == "action_mask":
+            lengths = rows.response_length[chosen]
+            mine, theirs = rows.response(mine, chosen), reference.response(theirs, origin)
+        else:
+            lengths = totals
+            mine, theirs = rows.sequences(mine, chosen), reference.sequences(theirs, origin)
         different = mine != theirs
         if not different.any():
             continue

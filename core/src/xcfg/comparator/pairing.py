@@ -8,7 +8,7 @@ import numpy as np
 from attrs import frozen
 
 from xcfg.model.outcome import PairedTokens
-from xcfg.model.sample import Samples, ragged_index
+from xcfg.model.sample import Samples, ragged, ragged_index
 
 
 def ordered_ids(ids: Sequence[str]) -> tuple[str, ...]:
@@ -36,13 +36,18 @@ class SideRows:
     first: np.ndarray
     replicas: np.ndarray
 
+    def response(self, values: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """What a flat array of the response holds for ``rows``, one row after the other; a view where it can be."""
+        return ragged(values, self.response_start[rows], self.response_length[rows])
+
+    def sequences(self, values: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """What a flat array of prompt and response holds for ``rows``; a view where it can be."""
+        return ragged(values, self.input_start[rows], (self.prompt_length + self.response_length)[rows])
+
     def response_index(self, rows: np.ndarray) -> np.ndarray:
         """Flat places of the response tokens of ``rows``, one row after the other."""
         return ragged_index(self.response_start[rows], self.response_length[rows])
 
-    def input_index(self, rows: np.ndarray) -> np.ndarray:
-        """Flat places of prompt and response of ``rows``, one row after the other."""
-        return ragged_index(self.input_start[rows], (self.prompt_length + self.response_length)[rows])
 
 
 def side_rows(samples: Samples, sequence_ids: Sequence[str], ids: Sequence[str]) -> SideRows:
@@ -53,7 +58,6 @@ def side_rows(samples: Samples, sequence_ids: Sequence[str], ids: Sequence[str])
     order = np.lexsort((samples.rank, key))
     sequence = key[order]
     replicas = np.bincount(sequence, minlength=len(ids))
-    before = np.concatenate([[0], np.cumsum(samples.action_mask)])
     return SideRows(
         samples=samples,
         sequence=sequence,
@@ -62,10 +66,18 @@ def side_rows(samples: Samples, sequence_ids: Sequence[str], ids: Sequence[str])
         response_length=samples.response_length[order],
         input_start=samples.input_offsets[:-1][order],
         response_start=samples.response_offsets[:-1][order],
-        active=np.diff(before[samples.response_offsets])[order],
+        active=_active(samples)[order],
         first=np.cumsum(replicas) - replicas,
         replicas=replicas,
     )
+
+
+def _active(samples: Samples) -> np.ndarray:
+    """(R,) active tokens of each row."""
+    if samples.action_mask.all():
+        return samples.response_length
+    before = np.concatenate([[0], np.cumsum(samples.action_mask)])
+    return np.diff(before[samples.response_offsets])
 
 
 @frozen(kw_only=True, eq=False)
@@ -93,24 +105,22 @@ class RowPairs:
         left, right = self.left[pairs], self.right[pairs]
         lengths = self.rollout.response_length[left]
         prompt_end = self.rollout.input_start[left] + self.rollout.prompt_length[left]
-        rollout_at = self.rollout.response_index(left)
         counts = self.rollout.active[left]
         keep: slice | np.ndarray = slice(None)
-        if counts.sum() < len(rollout_at):
-            keep = self.rollout.samples.action_mask[rollout_at]
+        if counts.sum() < lengths.sum():
+            keep = self.rollout.response(self.rollout.samples.action_mask, left)
 
-        def spread(values: np.ndarray) -> np.ndarray:
-            return np.repeat(values, counts)
-
+        filled = np.flatnonzero(counts)
         return PairedTokens(
             sequence_ids=self.ids,
-            sequence=spread(self.rollout.sequence[left]),
+            row_sequence=self.rollout.sequence[left[filled]],
+            row_length=counts[filled],
+            row_rollout_rank=self.rollout.rank[left[filled]],
+            row_train_rank=self.training.rank[right[filled]],
             position=ragged_index(np.zeros(len(left), dtype=np.int64), lengths)[keep],
-            token=self.rollout.samples.input_ids[ragged_index(prompt_end, lengths)[keep]],
-            rollout_logp=self.rollout.samples.logprobs[rollout_at[keep]],
-            train_logp=self.training.samples.logprobs[self.training.response_index(right)[keep]],
-            rollout_rank=spread(self.rollout.rank[left]),
-            train_rank=spread(self.training.rank[right]),
+            token=ragged(self.rollout.samples.input_ids, prompt_end, lengths)[keep],
+            rollout_logp=self.rollout.response(self.rollout.samples.logprobs, left)[keep],
+            train_logp=self.training.response(self.training.samples.logprobs, right)[keep],
         )
 
 

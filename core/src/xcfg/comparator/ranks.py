@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 import attrs
 import numpy as np
 
-from xcfg.comparator.drift import dlogp, drift
+from xcfg.comparator.blocks import TokenPairs
+from xcfg.comparator.drift import drift
 from xcfg.comparator.pairing import RowPairs, SideRows
 from xcfg.model.attempt import SideResult
 from xcfg.model.json import Json
@@ -35,13 +36,13 @@ def worst_pairs(pairs: RowPairs) -> np.ndarray:
     largest = np.zeros(len(pairs.left))
     for group in rank_groups(pairs):
         tokens = pairs.tokens(group)
-        if not len(tokens.sequence):
+        if not len(tokens.token):
             continue
         with np.errstate(invalid="ignore"):
-            absolute = np.nan_to_num(np.abs(dlogp(tokens)), nan=np.inf)
-        # within a group a sequence has one row, so its tokens are contiguous and their runs are rows with active tokens
-        starts = np.flatnonzero(np.concatenate([[True], tokens.sequence[1:] != tokens.sequence[:-1]]))
-        rows = np.searchsorted(pairs.sequence[group], tokens.sequence[starts])
+            absolute = np.abs(tokens.train_logp.astype(np.float64) - tokens.rollout_logp)
+        absolute = np.nan_to_num(absolute, nan=np.inf)
+        starts = np.cumsum(tokens.row_length) - tokens.row_length
+        rows = np.searchsorted(pairs.sequence[group], tokens.row_sequence)  # a group has a sequence once
         largest[group[rows]] = np.maximum.reduceat(absolute, starts)
     order = np.lexsort((np.arange(len(largest)), -largest, pairs.sequence))
     _, first = np.unique(pairs.sequence[order], return_index=True)
@@ -68,7 +69,7 @@ def rank_comparisons(
         active = pairs.active_tokens(group)
         metrics = judged if len(groups) == 1 else {}
         if active and not metrics:
-            metrics = drift(pairs.tokens(group), clip_interval).metrics
+            metrics = drift(TokenPairs(pairs.tokens(group)), clip_interval).metrics
         ranks = int(pairs.rollout.rank[pairs.left[group[0]]]), int(pairs.training.rank[pairs.right[group[0]]])
         found.append(
             RankComparison(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from attrs import asdict, frozen
 
-from xcfg.comparator.drift import pearson, segments
+from xcfg.comparator.blocks import Block, Pairs
+from xcfg.comparator.scope import Scope, segments
 from xcfg.model.knob import SourceClass
-from xcfg.model.outcome import PairedTokens
 from xcfg.model.result import Finding
 
 SHIFTS = (-1, 1)
@@ -34,22 +34,25 @@ class ShiftEvidence:
     correlation_at_shift: float | None
 
 
-def detect_shift(tokens: PairedTokens) -> ShiftEvidence | None:
+def detect_shift(pairs: Pairs) -> ShiftEvidence | None:
     """The better of the shifts -1 and +1 where it explains whole sequences or all tokens together, else None.
 
     Only tokens whose both neighbours are active are compared, so that every shift is measured on the same tokens and
-    one wrong token at an end, which a shift would drop, explains nothing. Tokens are in (sequence, position) order.
+    one wrong token at an end, which a shift would drop, explains nothing.
     """
-    here = _interior(tokens)
-    if len(here) < MINIMUM_TOKENS:
-        return None
-    found = [evidence for shift in SHIFTS if (evidence := _at(tokens, here, shift))]
+    trials = [_Trial(shift) for shift in SHIFTS]
+    for block in pairs.blocks():
+        here = _interior(block)
+        if len(here):
+            for trial in trials:
+                trial.add(block, here)
+    found = [evidence for trial in trials if (evidence := trial.evidence())]
     return max(found, key=lambda item: (item.sequences_explained, item.tokens_compared), default=None)
 
 
-def shift_findings(tokens: PairedTokens) -> list[Finding]:
+def shift_findings(pairs: Pairs) -> list[Finding]:
     """The finding of :func:`detect_shift`; it never changes a verdict."""
-    evidence = detect_shift(tokens)
+    evidence = detect_shift(pairs)
     if evidence is None:
         return []
     return [
@@ -64,34 +67,52 @@ def shift_findings(tokens: PairedTokens) -> list[Finding]:
     ]
 
 
-def _at(tokens: PairedTokens, here: np.ndarray, shift: int) -> ShiftEvidence | None:
-    rollout = tokens.rollout_logp[here].astype(np.float64)
-    plain, moved = (tokens.train_logp[here + step].astype(np.float64) for step in (0, shift))
-    at_0, at_shift = np.abs(plain - rollout), np.abs(moved - rollout)
-    starts, lengths = segments(tokens.sequence[here])
-    sum_0, sum_shift = np.add.reduceat(at_0, starts), np.add.reduceat(at_shift, starts)
-    explained = (lengths >= MINIMUM_TOKENS) & (sum_0 > 0) & (sum_shift * GAIN <= sum_0)
-    if explained.any():
-        scope = np.repeat(explained, lengths)
-    elif 0 < at_shift.sum() * GAIN <= at_0.sum() or at_shift.sum() == 0 < at_0.sum():
-        scope = np.ones(len(here), dtype=bool)
-    else:
-        return None
-    return ShiftEvidence(
-        shift=shift,
-        tokens_compared=int(scope.sum()),
-        sequences_explained=int(explained.sum()),
-        sequences_compared=len(starts),
-        mean_abs_at_0=float(at_0[scope].mean()),
-        max_abs_at_0=float(at_0[scope].max()),
-        mean_abs_at_shift=float(at_shift[scope].mean()),
-        max_abs_at_shift=float(at_shift[scope].max()),
-        correlation_at_0=pearson(rollout[scope], plain[scope]),
-        correlation_at_shift=pearson(rollout[scope], moved[scope]),
-    )
+class _Trial:
+    """One shift, over all tokens and over those of the sequences that it explains."""
+
+    def __init__(self, shift: int) -> None:
+        self.shift = shift
+        self.every, self.explained = Scope(), Scope()
+        self.sequences, self.sequences_explained = 0, 0
+
+    def add(self, block: Block, here: np.ndarray) -> None:
+        rollout = block.rollout[here].astype(np.float64)
+        plain, moved = (block.train[here + step].astype(np.float64) for step in (0, self.shift))
+        starts, lengths = segments(np.searchsorted(block.starts, here, side="right"))
+        at_0 = np.add.reduceat(np.abs(plain - rollout), starts)
+        at_shift = np.add.reduceat(np.abs(moved - rollout), starts)
+        explained = (lengths >= MINIMUM_TOKENS) & (at_0 > 0) & (at_shift * GAIN <= at_0)
+        self.sequences += len(starts)
+        self.sequences_explained += int(np.count_nonzero(explained))
+        self.every.add(rollout, plain, moved)
+        if explained.any():
+            inside = np.repeat(explained, lengths)
+            self.explained.add(rollout[inside], plain[inside], moved[inside])
+
+    def evidence(self) -> ShiftEvidence | None:
+        every, scope = self.every, self.explained
+        if every.count < MINIMUM_TOKENS:
+            return None
+        if not self.sequences_explained:
+            if not (every.plain.total > 0 and every.moved.total * GAIN <= every.plain.total):
+                return None
+            scope = every
+        return ShiftEvidence(
+            shift=self.shift,
+            tokens_compared=scope.count,
+            sequences_explained=self.sequences_explained,
+            sequences_compared=self.sequences,
+            mean_abs_at_0=scope.plain.total / scope.count,
+            max_abs_at_0=scope.plain.largest,
+            mean_abs_at_shift=scope.moved.total / scope.count,
+            max_abs_at_shift=scope.moved.largest,
+            correlation_at_0=scope.plain.correlation(),
+            correlation_at_shift=scope.moved.correlation(),
+        )
 
 
-def _interior(tokens: PairedTokens) -> np.ndarray:
-    """Places of tokens whose left and right neighbour in the array are the adjacent tokens of the same sequence."""
-    adjacent = (tokens.sequence[1:] == tokens.sequence[:-1]) & (tokens.position[1:] == tokens.position[:-1] + 1)
+def _interior(block: Block) -> np.ndarray:
+    """Places of tokens whose left and right neighbour in the block are the adjacent tokens of the same sequence."""
+    adjacent = block.position[1:] == block.position[:-1] + 1
+    adjacent[block.starts[1:] - 1] = False
     return np.flatnonzero(adjacent[1:] & adjacent[:-1]) + 1

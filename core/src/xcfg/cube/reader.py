@@ -104,7 +104,7 @@ class Cube:
             return None
         span = (slice(start, start + row.tokens),)
         arrays = {TOKEN_FIELDS[spec.name]: read(self.stored.arrays[spec.name], span) for spec in TOKEN_ARRAYS}
-        return PairedTokens(sequence_ids=row.sequences, **arrays)
+        return PairedTokens.of_tokens(sequence_ids=row.sequences, **arrays)
 
     def _position(self, case: str) -> int:
         return self.stored.layout.index[case]

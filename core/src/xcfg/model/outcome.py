@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import cached_property
+
 import numpy as np
 from attrs import field, frozen
 
@@ -16,18 +19,64 @@ from xcfg.model.result import Comparison
 class PairedTokens:
     """Both sides' values at every active response token of a comparable pair, in (sequence id, position) order.
 
-    ``sequence`` int64 index into ``sequence_ids``; ``position`` int64 from 0 in the response; ``token`` int64;
-    ``rollout_logp`` and ``train_logp`` float32 (nats); ``rollout_rank`` and ``train_rank`` int64. All of shape (A,).
+    A row is a sequence as one pair of ranks scored it: ``row_sequence`` (R,) int64 index into ``sequence_ids``,
+    ``row_length`` its active tokens (at least 1), ``row_rollout_rank`` and ``row_train_rank``. A token, (A,) each:
+    ``position`` int64 from 0 in the response, ``token`` int64, ``rollout_logp`` and ``train_logp`` float32 or
+    float64 (nats).
     """
 
     sequence_ids: tuple[str, ...] = field(converter=tupled)
-    sequence: np.ndarray
+    row_sequence: np.ndarray
+    row_length: np.ndarray
+    row_rollout_rank: np.ndarray
+    row_train_rank: np.ndarray
     position: np.ndarray
     token: np.ndarray
     rollout_logp: np.ndarray
     train_logp: np.ndarray
-    rollout_rank: np.ndarray
-    train_rank: np.ndarray
+
+    @classmethod
+    def of_tokens(
+        cls,
+        *,
+        sequence_ids: Iterable[str],
+        sequence: np.ndarray,
+        rollout_rank: np.ndarray,
+        train_rank: np.ndarray,
+        **flat: np.ndarray,
+    ) -> PairedTokens:
+        """The same from arrays of one value a token: ``sequence``, ``rollout_rank`` and ``train_rank`` are (A,)."""
+        per_token = np.stack([sequence, rollout_rank, train_rank])
+        edges = np.flatnonzero((per_token[:, 1:] != per_token[:, :-1]).any(axis=0)) + 1
+        starts = np.concatenate([np.zeros(min(len(sequence), 1), dtype=np.int64), edges])
+        rows = per_token[:, starts]
+        return cls(
+            sequence_ids=sequence_ids,
+            row_sequence=rows[0],
+            row_length=np.diff(np.append(starts, len(sequence))),
+            row_rollout_rank=rows[1],
+            row_train_rank=rows[2],
+            **flat,
+        )
+
+    def sequence_of_row(self, row: int) -> str:
+        """The sequence id of a row."""
+        return self.sequence_ids[int(self.row_sequence[row])]
+
+    @cached_property
+    def sequence(self) -> np.ndarray:
+        """(A,) index into ``sequence_ids``."""
+        return np.repeat(self.row_sequence, self.row_length)
+
+    @cached_property
+    def rollout_rank(self) -> np.ndarray:
+        """(A,) the rollout rank."""
+        return np.repeat(self.row_rollout_rank, self.row_length)
+
+    @cached_property
+    def train_rank(self) -> np.ndarray:
+        """(A,) the training rank."""
+        return np.repeat(self.row_train_rank, self.row_length)
 
 
 @frozen(kw_only=True)

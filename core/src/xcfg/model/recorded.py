@@ -14,7 +14,7 @@ from xcfg.model.json import Json, freeze, tupled
 class Row:
     """One row of a recorded file. ``place`` names it in messages: ``rollout.jsonl line 3``.
 
-    The values are whatever the file holds: JSON values, numpy arrays, or (of a file of arrays) one row with every array.
+    The values are whatever the file holds: JSON values or numpy arrays; a file of arrays is one row with all of them.
     """
 
     place: str

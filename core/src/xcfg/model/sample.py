@@ -51,6 +51,25 @@ def ragged_index(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     return index
 
 
+LONG = 64
+"""Mean row length from which copying row by row is faster than an index of every element."""
+
+
+def ragged(values: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """The rows ``[start, start + length)`` of a flat array one after the other; a view where they lie like that."""
+    filled = np.flatnonzero(lengths)
+    starts, lengths = starts[filled], lengths[filled]
+    if not len(filled):
+        return values[:0]
+    ends = starts + lengths
+    if (starts[1:] == ends[:-1]).all():
+        return values[int(starts[0]) : int(ends[-1])]
+    if int(lengths.sum()) < LONG * len(filled):
+        gathered: np.ndarray = values[ragged_index(starts, lengths)]
+        return gathered
+    return np.concatenate([values[a:b] for a, b in zip(starts.tolist(), ends.tolist(), strict=True)])
+
+
 @frozen(kw_only=True, eq=False)
 class TokenBatch:
     """The tokens every configuration scores.

@@ -1,0 +1,23 @@
+"""How partial results of one comparison meet: in one process, or from every rank of a process group."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+
+class Exchange(Protocol):
+    """Brings an array of every participant to every participant; each must make the same calls in the same order."""
+
+    def gather(self, values: np.ndarray) -> Sequence[np.ndarray]:
+        """The (n_w,) float64 arrays of all W participants, in rank order; their lengths may differ."""
+
+
+class Alone:
+    """The exchange of one process."""
+
+    def gather(self, values: np.ndarray) -> Sequence[np.ndarray]:
+        """The values themselves, the only participant's."""
+        return [values]
