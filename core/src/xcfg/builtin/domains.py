@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
+from xcfg.model.dtypes import DTYPE_ALIASES, FLOAT8_ALIASES
 from xcfg.model.knob import Domain, Kind
 
-_DTYPE_ALIASES = {
-    "fp32": "float32",
-    "float": "float32",
-    "f32": "float32",
-    "bf16": "bfloat16",
-    "fp16": "float16",
-    "half": "float16",
-    "f16": "float16",
-}
-_FLOAT8_ALIASES = {
-    "fp8": "float8_e4m3fn",
-    "fp8_e4m3": "float8_e4m3fn",
-    "float8_e4m3": "float8_e4m3fn",
-    "fp8_e5m2": "float8_e5m2",
-}
 _DTYPES = ("float32", "float16", "bfloat16")
 
 
 def compute_dtype(*, optional: bool = False) -> Domain:
     """A floating-point dtype that a forward pass can run in."""
-    return Domain(kind=Kind.STR, values=_DTYPES, aliases=_DTYPE_ALIASES, optional=optional)
+    return Domain(kind=Kind.STR, values=_DTYPES, aliases=DTYPE_ALIASES, optional=optional)
 
 
 def storage_dtype() -> Domain:
@@ -32,7 +18,7 @@ def storage_dtype() -> Domain:
     return Domain(
         kind=Kind.STR,
         values=(*_DTYPES, "float8_e4m3fn", "float8_e5m2"),
-        aliases={**_DTYPE_ALIASES, **_FLOAT8_ALIASES},
+        aliases={**DTYPE_ALIASES, **FLOAT8_ALIASES},
         optional=True,
     )
 

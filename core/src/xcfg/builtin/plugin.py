@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xcfg.builtin.contracts import shipped_contracts
+from xcfg.builtin.importers import FILE_FORMATS, IMPORTERS
 from xcfg.builtin.knobs import KNOBS
 from xcfg.model.knob import Knob
+from xcfg.model.recorded import FileFormatDescriptor, ImporterDescriptor
 from xcfg.model.tolerance import ToleranceContract
 from xcfg.plugin.hookspec import hookimpl
 
@@ -21,3 +23,15 @@ def xcfg_knobs() -> Sequence[Knob]:
 def xcfg_tolerance_contracts() -> Sequence[ToleranceContract]:
     """The contracts shipped as package data."""
     return shipped_contracts()
+
+
+@hookimpl
+def xcfg_importers() -> Sequence[ImporterDescriptor]:
+    """Importers of the frameworks' recorded logprobs."""
+    return IMPORTERS
+
+
+@hookimpl
+def xcfg_file_formats() -> Sequence[FileFormatDescriptor]:
+    """The containers core opens."""
+    return FILE_FORMATS

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
+from xcfg.comparator.worst import InContext
 from xcfg.exitcodes import ExitCode, worst
 from xcfg.model.codec import unstructure
 from xcfg.model.json import Json
 from xcfg.model.outcome import CaseOutcome
 from xcfg.model.provenance import KnobProvenance
+from xcfg.model.result import Comparison, WorstToken
 from xcfg.model.status import Status
+
+if TYPE_CHECKING:
+    from xcfg.report.text import TokenText
 
 
 def case_document(outcome: CaseOutcome) -> dict[str, Json]:
@@ -20,14 +26,22 @@ def case_document(outcome: CaseOutcome) -> dict[str, Json]:
         "name": outcome.case.name,
         "status": comparison.status.value,
         "within_baseline_row": comparison.within_baseline_row,
-        "reason": comparison.reason,
         "axes": unstructure(outcome.case.axes),
         "changed": list(outcome.case.changed),
+        "baseline_dtype": comparison.baseline_dtype,
+        **comparison_document(comparison),
+        "knobs": knob_documents(outcome),
+    }
+
+
+def comparison_document(comparison: Comparison) -> dict[str, Json]:
+    """What a comparison found, beside its status."""
+    return {
+        "reason": comparison.reason,
         "dtype": comparison.dtype,
         "threshold": comparison.threshold,
         "limits": unstructure(comparison.limits),
         "clip_interval": unstructure(comparison.clip_interval),
-        "baseline_dtype": comparison.baseline_dtype,
         "assumed": list(comparison.assumed),
         "contract": unstructure(comparison.contract),
         "active_tokens": comparison.active_tokens,
@@ -35,8 +49,18 @@ def case_document(outcome: CaseOutcome) -> dict[str, Json]:
         "worst": unstructure(comparison.worst),
         "per_rank": unstructure(comparison.per_rank),
         "findings": [finding_document(item) for item in unstructure(comparison.findings)],
-        "knobs": knob_documents(outcome),
     }
+
+
+def in_context(item: InContext, text: TokenText | None = None) -> dict[str, Json]:
+    """One of the worst tokens with its neighbours; with their texts where there is a tokenizer."""
+    around = [_token(token, text) for token in item.around]
+    return {**_token(item.token, text), "around": around}
+
+
+def _token(token: WorstToken, text: TokenText | None) -> dict[str, Json]:
+    fields = {**unstructure(token), "dlogp": token.train_logp - token.rollout_logp}
+    return fields if text is None else {**fields, "text": text.of(token.token)}
 
 
 def finding_document(finding: Json) -> Json:

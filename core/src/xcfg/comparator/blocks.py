@@ -19,12 +19,12 @@ BLOCK_TOKENS = 1 << 15
 class Block:
     """Some rows of a comparison, each one sequence's active tokens; never empty, and no row is.
 
-    ``first_row`` is the number of the block's first row among all rows; ``starts`` and ``lengths`` (R,) int64 are
-    places of the rows in the flat arrays. ``position`` (n,) int64 counts from 0 in the response, ``rollout`` and
+    ``rows`` (R,) int64 numbers the rows among all rows; ``starts`` and ``lengths`` (R,) int64 are their places in the
+    flat arrays. ``position`` (n,) int64 counts from 0 in the response, ``rollout`` and
     ``train`` (n,) are float32 or float64 natural-log probabilities.
     """
 
-    first_row: int
+    rows: np.ndarray
     starts: np.ndarray
     lengths: np.ndarray
     position: np.ndarray
@@ -45,11 +45,41 @@ class Block:
         return magnitude
 
 
+@frozen(kw_only=True)
+class Place:
+    """One token: the number of its row, its position in the response, both logprobs."""
+
+    row: int
+    position: int
+    rollout: float
+    train: float
+
+
+@frozen(kw_only=True, eq=False)
+class PairedRow:
+    """One row by name: a sequence's active tokens as one pair of ranks scored them; the arrays are (n,)."""
+
+    sequence: str
+    rollout_rank: int
+    train_rank: int
+    position: np.ndarray
+    token: np.ndarray
+    rollout: np.ndarray
+    train: np.ndarray
+
+
 class Pairs(Protocol):
     """The judged rows of a comparison, in order of (sequence, ranks). Every call reads them from the start."""
 
     def blocks(self) -> Iterator[Block]:
         """Blocks of about ``BLOCK_TOKENS`` tokens; where they are cut depends on the rows' lengths alone."""
+
+
+class NamedPairs(Pairs, Protocol):
+    """Pairs whose rows can be looked up."""
+
+    def row(self, number: int) -> PairedRow:
+        """A row by its number."""
 
 
 def cuts(lengths: np.ndarray) -> Iterator[slice]:
@@ -77,10 +107,25 @@ class TokenPairs:
             chosen = lengths[rows]
             flat = slice(int(ends[rows.start] - lengths[rows.start]), int(ends[rows.stop - 1]))
             yield Block(
-                first_row=rows.start,
+                rows=np.arange(rows.start, rows.stop),
                 starts=np.cumsum(chosen) - chosen,
                 lengths=chosen,
                 position=tokens.position[flat],
                 rollout=tokens.rollout_logp[flat],
                 train=tokens.train_logp[flat],
             )
+
+    def row(self, number: int) -> PairedRow:
+        """A row by its number."""
+        tokens = self.tokens
+        start = int(tokens.row_length[:number].sum())
+        flat = slice(start, start + int(tokens.row_length[number]))
+        return PairedRow(
+            sequence=tokens.sequence_ids[int(tokens.row_sequence[number])],
+            rollout_rank=int(tokens.row_rollout_rank[number]),
+            train_rank=int(tokens.row_train_rank[number]),
+            position=tokens.position[flat],
+            token=tokens.token[flat],
+            rollout=tokens.rollout_logp[flat],
+            train=tokens.train_logp[flat],
+        )

@@ -12,6 +12,7 @@ from xcfg.comparator.exchange import Exchange
 from xcfg.comparator.totals import reduced_sums
 
 COVARIATES = ("position", "logp", "length")
+_SUMS = ("d d", "abs abs", *(f"{name} {other}" for name in COVARIATES for other in ("abs", name)))
 
 
 class Moments:
@@ -23,7 +24,8 @@ class Moments:
     def __init__(self, means: Mapping[str, float], peak: float, *, weigh: bool) -> None:
         """Nothing seen; ``weigh`` also sums the weights and their squares."""
         self.means, self.peak, self.weigh = means, peak, weigh
-        self.sums: dict[str, list[float]] = {}
+        weights = ("weight", "weight weight") if weigh else ()
+        self.sums: dict[str, list[float]] = {name: [] for name in (*_SUMS, *weights)}
 
     def add(self, block: Block) -> None:
         """Take in one block."""
@@ -43,7 +45,7 @@ class Moments:
             self._sum("weight weight", np.square(weight))
 
     def _sum(self, name: str, values: np.ndarray) -> None:
-        self.sums.setdefault(name, []).append(float(values.sum()))
+        self.sums[name].append(float(values.sum()))
 
     def reduced(self, exchange: Exchange) -> dict[str, float]:
         """Every sum over all participants."""

@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-import math
-
-import numpy as np
 from attrs import evolve
 
 from xcfg.comparator.artifact import alias_defects, artifact_defects
 from xcfg.comparator.blocks import TokenPairs
 from xcfg.comparator.defect import Defect, named
-from xcfg.comparator.drift import Drift, drift
 from xcfg.comparator.frozen import FrozenTokens, frozen_defects
 from xcfg.comparator.identity import identity_defects, positions_known, token_defects
-from xcfg.comparator.observation import observation_findings
+from xcfg.comparator.judging import judged
 from xcfg.comparator.pairing import RowPairs, ordered_ids, row_pairs, side_rows
 from xcfg.comparator.provenance import provenance_defects
 from xcfg.comparator.ranks import rank_comparisons, replica_findings, worst_pairs
-from xcfg.comparator.shift import shift_findings
 from xcfg.comparator.tolerance import dtype_findings, judging_row, row
-from xcfg.comparator.totals import Place
 from xcfg.comparator.values import value_defects
-from xcfg.comparator.verdict import decide, within
 from xcfg.model.attempt import SideResult
-from xcfg.model.knob import SourceClass
 from xcfg.model.outcome import PairedTokens
-from xcfg.model.result import Comparison, Finding, WorstToken
+from xcfg.model.result import Comparison
 from xcfg.model.status import Status
 from xcfg.model.tolerance import ToleranceContract
 
@@ -117,61 +109,6 @@ def _judge(
     tokens: PairedTokens,
 ) -> Comparison:
     interval = base.clip_interval or contract.clip_interval
-    judged = TokenPairs(tokens)
-    numbers = drift(judged, interval)
-    worst = _worst(tokens, numbers.worst)
-    defect = decide(numbers, judging_row(rollout, training, contract), _place(worst))
-    return evolve(
-        base,
-        status=defect.status,
-        reason=defect.reason,
-        within_baseline_row=within(numbers, row(base.baseline_dtype, contract)) if base.baseline_dtype else None,
-        metrics=numbers.metrics,
-        worst=worst,
-        per_rank=rank_comparisons(pairs, rollout, training, interval, numbers.metrics),
-        findings=(
-            *base.findings,
-            *observation_findings(judged, base.threshold, tokens.sequence_of_row),
-            *(shift_findings(judged) if defect.status is not Status.PASS else ()),
-            *_overflow(numbers),
-        ),
-    )
-
-
-def _worst(tokens: PairedTokens, place: Place) -> WorstToken:
-    start = int(tokens.row_length[: place.row].sum())
-    inside = tokens.position[start : start + int(tokens.row_length[place.row])]
-    return WorstToken(
-        sequence=tokens.sequence_of_row(place.row),
-        position=place.position,
-        token=int(tokens.token[start + int(np.searchsorted(inside, place.position))]),
-        rollout_logp=place.rollout,
-        train_logp=place.train,
-        rollout_rank=int(tokens.row_rollout_rank[place.row]),
-        train_rank=int(tokens.row_train_rank[place.row]),
-    )
-
-
-def _place(worst: WorstToken) -> str:
-    return f"in sequence {worst.sequence!r} at position {worst.position}"
-
-
-def _overflow(numbers: Drift) -> list[Finding]:
-    if not numbers.overflowed:
-        return []
-    return [
-        Finding(
-            source_class=SourceClass.LOGICAL.value,
-            subclass="observation",
-            rule="metric_overflow",
-            evidence={
-                "metrics": list(numbers.overflowed),
-                "max_abs_dlogp": numbers.metrics["max_abs_dlogp"],
-                "log_of_largest_float": math.log(np.finfo(np.float64).max),
-                "rollout_logp": numbers.worst.rollout,
-                "train_logp": numbers.worst.train,
-            },
-            advice="a drift this large takes exp(d) beyond the float range; the named metrics are left out, not "
-            "replaced, and the pair cannot pass",
-        )
-    ]
+    baseline = row(base.baseline_dtype, contract) if base.baseline_dtype else None
+    comparison = judged(base, TokenPairs(tokens), judging_row(rollout, training, contract), interval, baseline)
+    return evolve(comparison, per_rank=rank_comparisons(pairs, rollout, training, interval, comparison.metrics))

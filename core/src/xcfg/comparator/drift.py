@@ -12,11 +12,11 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from attrs import frozen
 
-from xcfg.comparator.blocks import Pairs
+from xcfg.comparator.blocks import Pairs, Place
 from xcfg.comparator.centred import COVARIATES, Moments, correlation
-from xcfg.comparator.exchange import Alone, Exchange
+from xcfg.comparator.exchange import ALONE, Exchange
 from xcfg.comparator.quantile import Selection, percentile, percentile_ranks
-from xcfg.comparator.totals import Clip, Place, Totals
+from xcfg.comparator.totals import Clip, Totals
 from xcfg.model.result import METRIC_NAMES
 
 Values = dict[str, float]
@@ -27,28 +27,28 @@ PERCENTS = (95.0, 99.0)
 class Drift:
     """Finite metrics by name in the order of ``METRIC_NAMES``, and the names of those beyond the float range.
 
-    ``worst`` is the first token, in order of (sequence, position), of largest abs(d) among this process's own pairs.
+    ``worst`` is the first token, in order of (sequence, position), of largest abs(d) among this process's own
+    pairs; None where it has none.
     """
 
     tokens: int
     metrics: Values
     overflowed: tuple[str, ...]
-    worst: Place
+    worst: Place | None
 
 
-def drift(pairs: Pairs, clip_interval: tuple[float, float], exchange: Exchange | None = None) -> Drift:
+def drift(pairs: Pairs, clip_interval: tuple[float, float], exchange: Exchange = ALONE) -> Drift:
     """All metrics over at least one active, finite token. ``clip_interval`` bounds r, both bounds unclipped.
 
-    ``exchange`` joins the pairs of several processes, each of which must have at least one token.
+    ``exchange`` joins the pairs of several processes, of which some may have no token.
     """
-    exchange = exchange or Alone()
     totals = Totals(clip_in_nats(clip_interval))
     for block in pairs.blocks():
         totals.add(block)
-    if totals.worst is None:
-        raise ValueError("drift needs at least one active token")
     sums, most = totals.reduced(exchange)
     n = int(sums["tokens"])
+    if not n:
+        raise ValueError("drift needs at least one active token")
     means = {name: sums[name] / n for name in ("d", "abs", *COVARIATES)}
     moments = Moments(means, most["d"], weigh=not math.isfinite(sums["square_gain"]))
     ranks = percentile_ranks(n, PERCENTS)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 from attrs import frozen
 
-from xcfg.comparator.blocks import Block, Pairs
+from xcfg.comparator.blocks import Block, NamedPairs
 from xcfg.comparator.scope import segments
 from xcfg.model.knob import SourceClass
 from xcfg.model.result import Finding
@@ -35,10 +34,10 @@ STORED = (Stored("bfloat16", 7, -126), Stored("float16", 10, -14))
 """The coarser formats, coarsest first."""
 
 
-def observation_findings(pairs: Pairs, limit: float | None, name: Callable[[int], str]) -> list[Finding]:
+def observation_findings(pairs: NamedPairs, limit: float | None) -> list[Finding]:
     """Findings about the stored logprobs of both sides.
 
-    ``limit`` (nats) is the judging threshold, if any; ``name`` gives the sequence id of a row.
+    ``limit`` (nats) is the judging threshold, if any.
     """
     zeros = {side: Zeros() for side in SIDES}
     coarse = {side: Coarse() for side in SIDES}
@@ -47,7 +46,7 @@ def observation_findings(pairs: Pairs, limit: float | None, name: Callable[[int]
             logp = getattr(block, side)
             zeros[side].add(block, logp)
             coarse[side].add(logp)
-    found = [(zeros[side].finding(_NAMES[side], name), coarse[side].finding(_NAMES[side], limit)) for side in SIDES]
+    found = [(zeros[side].finding(_NAMES[side], pairs), coarse[side].finding(_NAMES[side], limit)) for side in SIDES]
     return [finding for of_side in found for finding in of_side if finding is not None]
 
 
@@ -74,12 +73,12 @@ class Zeros:
             return
         if self.first is None:
             first = starts[np.argmax(long)]
-            self.first = (block.first_row + int(row[first]), int(block.position[at[first]]))
+            self.first = (int(block.rows[row[first]]), int(block.position[at[first]]))
         self.runs += int(np.count_nonzero(long))
         self.longest = max(self.longest, int(lengths.max()))
         self.tokens += int(lengths[long].sum())
 
-    def finding(self, side: str, name: Callable[[int], str]) -> Finding | None:
+    def finding(self, side: str, pairs: NamedPairs) -> Finding | None:
         """The finding, if any run was long enough."""
         if self.first is None:
             return None
@@ -93,7 +92,7 @@ class Zeros:
                 "runs": self.runs,
                 "longest_run": self.longest,
                 "tokens": self.tokens,
-                "first": {"sequence": name(row), "position": position},
+                "first": {"sequence": pairs.row(row).sequence, "position": position},
             },
             advice=f"{ZERO_RUN} or more {side} logprobs in a row are exactly 0.0, probability one: look for missing "
             "values padded with 0",

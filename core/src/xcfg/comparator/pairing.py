@@ -49,7 +49,6 @@ class SideRows:
         return ragged_index(self.response_start[rows], self.response_length[rows])
 
 
-
 def side_rows(samples: Samples, sequence_ids: Sequence[str], ids: Sequence[str]) -> SideRows:
     """Rows of a side whose artifact checks passed; ``ids`` are the ordered ids of all its sequences."""
     place: Mapping[str, int] = {name: index for index, name in enumerate(ids)}

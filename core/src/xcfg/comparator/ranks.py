@@ -120,15 +120,18 @@ def replica_findings(ids: tuple[str, ...], side: str, rows: SideRows) -> list[Fi
             "logprobs": [_json(theirs[first]), _json(mine[first])],
         },
     }
-    return [
-        Finding(
-            source_class=SourceClass.REDUCTION.value,
-            subclass="replicas disagree",
-            rule="replicas_bitwise_equal",
-            evidence=evidence,
-            advice=f"the {side} ranks hold replicas that are not bitwise equal; the worst replica judges",
-        )
-    ]
+    return [replicas_disagree(side, evidence)]
+
+
+def replicas_disagree(side: str, evidence: Mapping[str, Json]) -> Finding:
+    """The finding about ranks of one side that hold the same sequence with other bits."""
+    return Finding(
+        source_class=SourceClass.REDUCTION.value,
+        subclass="replicas disagree",
+        rule="replicas_bitwise_equal",
+        evidence=evidence,
+        advice=f"the {side} ranks hold replicas that are not bitwise equal; the worst replica judges",
+    )
 
 
 def _json(value: np.floating) -> float | str:

@@ -8,21 +8,29 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from attrs import frozen
 
-from xcfg.comparator.blocks import Block
+from xcfg.comparator.blocks import Block, Place
 from xcfg.comparator.exchange import Exchange
 from xcfg.comparator.quantile import Histogram
 
 LN2 = math.log(2.0)
-
-
-@frozen(kw_only=True)
-class Place:
-    """The token of largest abs(d): its row among all rows, position in the response, both logprobs."""
-
-    row: int
-    position: int
-    rollout: float
-    train: float
+_SUMS = (
+    *("tokens", "rows", "d", "abs", "mult", "k3", "k3_reverse", "gain", "square_gain", "clipped", "beyond_ln2"),
+    *("unequal", "row_sum", "row_max", "position", "logp", "length"),
+)
+_LARGEST = (
+    "abs",
+    "-abs",
+    "d",
+    "-d",
+    "row_sum",
+    "row_mean",
+    "position",
+    "-position",
+    "logp",
+    "-logp",
+    "length",
+    "-length",
+)
 
 
 @frozen(kw_only=True)
@@ -43,8 +51,8 @@ class Totals:
     def __init__(self, clip: Clip) -> None:
         """Nothing seen."""
         self.clip = clip
-        self.sums: dict[str, list[float]] = {}
-        self.largest: dict[str, float] = {}
+        self.sums: dict[str, list[float]] = {name: [] for name in _SUMS}
+        self.largest = dict.fromkeys(_LARGEST, -math.inf)
         self.histogram = Histogram()
         self.worst: Place | None = None
 
@@ -60,10 +68,10 @@ class Totals:
         self.histogram.add(a)
 
     def _sum(self, name: str, value: float) -> None:
-        self.sums.setdefault(name, []).append(float(value))
+        self.sums[name].append(float(value))
 
     def _most(self, name: str, value: float) -> None:
-        self.largest[name] = max(float(value), self.largest.get(name, -math.inf))
+        self.largest[name] = max(float(value), self.largest[name])
 
     def _divergence(self, d: np.ndarray, a: np.ndarray) -> None:
         m = np.expm1(a)
@@ -110,10 +118,10 @@ class Totals:
         self._most("-d", -d.min())
         self._most("-abs", -a.min())
         at = int(np.argmax(a))
-        if self.worst is None or a[at] > self.largest["abs"]:
+        if a[at] > self.largest["abs"]:
             row = int(np.searchsorted(block.starts, at, side="right")) - 1
             self.worst = Place(
-                row=block.first_row + row,
+                row=int(block.rows[row]),
                 position=int(block.position[at]),
                 rollout=float(block.rollout[at]),
                 train=float(block.train[at]),
@@ -121,7 +129,7 @@ class Totals:
         self._most("abs", a[at])
 
     def reduced(self, exchange: Exchange) -> tuple[dict[str, float], dict[str, float]]:
-        """Sums and extremes over all participants, each of which has seen at least one block."""
+        """Sums and extremes over all participants."""
         return reduced_sums(self.sums, exchange), _most_of_all(self.largest, exchange)
 
 

@@ -10,6 +10,7 @@ from attrs import field, frozen
 from xcfg.model.json import Json, freeze, tupled
 from xcfg.model.kernel import OperatorChoice
 from xcfg.model.knob import Constraint
+from xcfg.model.tolerance import DEFAULT_CONTRACT
 
 SCHEMA = "xcfg.experiment/1"
 
@@ -117,7 +118,7 @@ class Experiment:
     schema: str = SCHEMA
     name: str
     checkpoint: Checkpoint
-    contract: str = "ws1"
+    contract: str = DEFAULT_CONTRACT
     rollout: SideSpec
     training: SideSpec
     tokens: TokenSource

@@ -59,10 +59,6 @@ class PairedTokens:
             **flat,
         )
 
-    def sequence_of_row(self, row: int) -> str:
-        """The sequence id of a row."""
-        return self.sequence_ids[int(self.row_sequence[row])]
-
     @cached_property
     def sequence(self) -> np.ndarray:
         """(A,) index into ``sequence_ids``."""

@@ -10,6 +10,9 @@ from xcfg.model.json import freeze
 
 SCHEMA = "xcfg.tolerance/1"
 
+DEFAULT_CONTRACT = "ws1"
+"""Judges where nothing else is named."""
+
 DTYPE_ORDER = ("float32", "float16", "bfloat16")
 """From highest to lowest precision of the compute dtypes that may have a row."""
 

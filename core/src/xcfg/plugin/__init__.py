@@ -12,6 +12,8 @@ _WHERE = {
     "API_VERSION": "xcfg.plugin.hookspec",
     "hookimpl": "xcfg.plugin.hookspec",
     "hookspec": "xcfg.plugin.hookspec",
+    "FileReader": "xcfg.plugin.protocols",
+    "Importer": "xcfg.plugin.protocols",
     "KernelBackend": "xcfg.plugin.protocols",
     "Materializer": "xcfg.plugin.protocols",
     "Prompt": "xcfg.plugin.protocols",

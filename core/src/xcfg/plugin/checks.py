@@ -30,6 +30,12 @@ def faults(contribution: Contribution) -> Iterator[str]:
             yield from _target_faults(f"materializer of {item.knob!r} for {item.scorer!r}", item.target)
     for backend in contribution.backends:
         yield from _target_faults(f"backend {backend.id!r} of {backend.operator!r}", backend.target)
+    for importer in contribution.importers:
+        yield from _target_faults(f"importer {importer.id!r}", importer.target)
+    for file_format in contribution.file_formats:
+        yield from _target_faults(f"file format {file_format.id!r}", file_format.target)
+        if not file_format.suffixes or not all(suffix.startswith(".") for suffix in file_format.suffixes):
+            yield f"file format {file_format.id!r} needs suffixes that begin with a dot"
 
 
 def _knob_faults(knob: Knob, contribution: Contribution) -> Iterator[str]:

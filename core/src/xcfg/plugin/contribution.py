@@ -8,10 +8,19 @@ from attrs import field, frozen
 
 from xcfg.model.json import tupled
 from xcfg.model.knob import Knob
+from xcfg.model.recorded import FileFormatDescriptor, ImporterDescriptor
 from xcfg.model.scorer import KernelBackendDescriptor, MaterializerDescriptor, ScorerDescriptor
 from xcfg.model.tolerance import ToleranceContract
 
-Descriptor = Knob | ScorerDescriptor | MaterializerDescriptor | KernelBackendDescriptor | ToleranceContract
+Descriptor = (
+    Knob
+    | ScorerDescriptor
+    | MaterializerDescriptor
+    | KernelBackendDescriptor
+    | ToleranceContract
+    | ImporterDescriptor
+    | FileFormatDescriptor
+)
 Key = tuple[str, str]
 """Kind and identifier: ``("knob", "rollout.dtype")``, ``("backend", "selected_logprob/reference")``."""
 
@@ -27,6 +36,8 @@ class Contribution:
     materializers: tuple[MaterializerDescriptor, ...] = field(default=(), converter=tupled)
     backends: tuple[KernelBackendDescriptor, ...] = field(default=(), converter=tupled)
     contracts: tuple[ToleranceContract, ...] = field(default=(), converter=tupled)
+    importers: tuple[ImporterDescriptor, ...] = field(default=(), converter=tupled)
+    file_formats: tuple[FileFormatDescriptor, ...] = field(default=(), converter=tupled)
 
     def items(self) -> Iterator[tuple[Key, Descriptor]]:
         """Every descriptor with its key."""
@@ -40,6 +51,10 @@ class Contribution:
             yield backend_key(backend.operator, backend.id), backend
         for contract in self.contracts:
             yield ("contract", contract.ref.id), contract
+        for importer in self.importers:
+            yield ("importer", importer.id), importer
+        for file_format in self.file_formats:
+            yield ("file_format", file_format.id), file_format
 
 
 def materializer_key(knob: str, scorer: str) -> Key:

@@ -12,6 +12,7 @@ from xcfg.model.case import Case, Rejection, SideConfig
 from xcfg.model.json import Json
 from xcfg.model.knob import Knob
 from xcfg.model.plan import Plan
+from xcfg.model.recorded import FileFormatDescriptor, ImporterDescriptor
 from xcfg.model.result import Comparison
 from xcfg.model.scorer import KernelBackendDescriptor, MaterializerDescriptor, ScorerDescriptor
 from xcfg.model.tolerance import ToleranceContract
@@ -50,6 +51,16 @@ def xcfg_kernel_backends() -> Sequence[KernelBackendDescriptor]:
 @hookspec
 def xcfg_tolerance_contracts() -> Sequence[ToleranceContract]:
     """Tolerance contracts, chosen by id."""
+
+
+@hookspec
+def xcfg_importers() -> Sequence[ImporterDescriptor]:
+    """Importers of recorded logprobs, chosen by id (``xcfg compare --format ID``)."""
+
+
+@hookspec
+def xcfg_file_formats() -> Sequence[FileFormatDescriptor]:
+    """How recorded files of some suffixes are opened. A suffix belongs to one file format."""
 
 
 # plan: called for each generated case

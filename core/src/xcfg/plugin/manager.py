@@ -13,6 +13,7 @@ from attrs import evolve, frozen
 
 from xcfg.model.codec import unknown
 from xcfg.model.knob import Knob
+from xcfg.model.recorded import FileFormatDescriptor, ImporterDescriptor
 from xcfg.model.scorer import KernelBackendDescriptor, MaterializerDescriptor, ScorerDescriptor
 from xcfg.model.tolerance import ToleranceContract
 from xcfg.plugin import hookspec
@@ -29,6 +30,8 @@ _REGISTER: MappingProxyType[str, tuple[str, type]] = MappingProxyType(
         "xcfg_materializers": ("materializers", MaterializerDescriptor),
         "xcfg_kernel_backends": ("backends", KernelBackendDescriptor),
         "xcfg_tolerance_contracts": ("contracts", ToleranceContract),
+        "xcfg_importers": ("importers", ImporterDescriptor),
+        "xcfg_file_formats": ("file_formats", FileFormatDescriptor),
     }
 )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -14,6 +14,7 @@ from xcfg.model.experiment import SampleSource
 from xcfg.model.identity import LogprobSemantics
 from xcfg.model.json import Json, freeze
 from xcfg.model.kernel import BoundKernel, KernelRequest
+from xcfg.model.recorded import Record, Row
 from xcfg.model.sample import RankInfo, Samples, TokenBatch
 from xcfg.model.scorer import Role
 
@@ -150,3 +151,23 @@ class KernelBackend(Protocol):
 
     def identify(self, bound: Callable[..., Any]) -> BoundKernel:
         """What really ran: concrete class, build, fallback taken."""
+
+
+class FileReader(Protocol):
+    """How files of one container are opened; the target of a file format is such a function."""
+
+    def __call__(self, path: Path) -> Iterator[Row]:
+        """The rows of a file, read as they are asked for. Raises ArtifactError for a file that is not what it says."""
+
+
+class Importer(Protocol):
+    """What turns the rows of one framework's files into records."""
+
+    def claims(self, fields: frozenset[str]) -> bool:
+        """Whether a file whose first row has these fields has this layout."""
+
+    def records(self, rows: Iterable[Row], role: Role) -> Iterator[Record]:
+        """The records of one side, in the order of the rows. Raises ArtifactError for a row that lacks what it needs.
+
+        Nothing is trimmed, padded, dropped or repaired; only padding that the layout itself declares is taken away.
+        """

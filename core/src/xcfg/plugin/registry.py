@@ -15,6 +15,7 @@ from xcfg.model.case import Case, Rejection, SideConfig
 from xcfg.model.ids import canonical
 from xcfg.model.json import Json
 from xcfg.model.knob import Knob
+from xcfg.model.recorded import FileFormatDescriptor, ImporterDescriptor
 from xcfg.model.scorer import KernelBackendDescriptor, MaterializerDescriptor, ScorerDescriptor
 from xcfg.model.tolerance import ToleranceContract
 from xcfg.plugin.contribution import Key, backend_key, describe_key, materializer_key
@@ -126,6 +127,18 @@ class Registry:
         if id_or_path.endswith(".json"):
             return load_contract(root / id_or_path)
         return self._one(("contract", id_or_path), ToleranceContract)
+
+    def importers(self) -> Mapping[str, ImporterDescriptor]:
+        """Every importer of recorded logprobs by id."""
+        return self._all("importer", ImporterDescriptor)
+
+    def importer(self, id: str) -> ImporterDescriptor:
+        """The importer of this id."""
+        return self._one(("importer", id), ImporterDescriptor)
+
+    def file_formats(self) -> Mapping[str, FileFormatDescriptor]:
+        """Every file format by id."""
+        return self._all("file_format", FileFormatDescriptor)
 
     def owner(self, kind: str, name: str | tuple[str, str]) -> str:
         """The distribution that registered an id.

@@ -10,18 +10,16 @@ from rich.table import Table
 from rich.text import Text
 
 from xcfg.model.json import Json
-from xcfg.report.wording import FAKE_NOTE, change, number, verdict_line
+from xcfg.report.wording import FAKE_NOTE, STYLES, change, number, token_words, verdict_line
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-_STYLES = {"pass": "green", "fail": "red", "unsupported": "dim"}
 
 
 def print_report(out: Console, content: Mapping[str, Json]) -> None:
     """Print a ``run`` or ``report`` document."""
     out.print(Text(f"{content['name']}: ", style="bold"), end="")
-    out.print(Text(verdict_line(content), style=_STYLES.get(content["status"], "yellow")))
+    out.print(Text(verdict_line(content), style=STYLES.get(content["status"], "yellow")))
     if content.get("fake"):
         out.print(Text(FAKE_NOTE, style="bold yellow"))
     if "engines" in content:
@@ -51,7 +49,7 @@ def _cases(content: Mapping[str, Json]) -> Table:
         made.add_row(
             case["id"][:8],
             Text(label),
-            Text(case["status"], style=_STYLES.get(case["status"], "yellow")),
+            Text(case["status"], style=STYLES.get(case["status"], "yellow")),
             number(metrics.get("max_abs_dlogp")),
             number(case["threshold"]),
             number(metrics.get("mean_abs_dlogp")),
@@ -74,9 +72,7 @@ def _worst(out: Console, content: Mapping[str, Json]) -> None:
         case = max(judged, key=lambda item: item["metrics"]["max_abs_dlogp"])
         worst = case["worst"]
         out.print(
-            f"worst token: {change(case)}: sequence {worst['sequence']}, position {worst['position']}, token "
-            f"{worst['token']}: rollout {worst['rollout_logp']:.6f} (rank {worst['rollout_rank']}), training "
-            f"{worst['train_logp']:.6f} (rank {worst['train_rank']})",
+            f"worst token: {change(case)}: {token_words(worst)}",
             markup=False,
         )
 

@@ -9,6 +9,10 @@ from xcfg.model.json import Json
 FAKE_NOTE = "made with fake scorers: these numbers say nothing about any engine"
 
 
+STYLES = {"pass": "green", "fail": "red", "unsupported": "dim"}
+"""Colours of statuses; every other one is yellow."""
+
+
 def number(value: float | None) -> str:
     """Three significant digits; a dash where there is none."""
     return "-" if value is None else f"{value:.3g}"
@@ -34,3 +38,13 @@ def verdict_line(content: Mapping[str, Json]) -> str:
     passed, failed = counts.pop("pass", 0), counts.pop("fail", 0)
     line = f"{content['status'].upper()}: {passed} passed, {failed} failed of {passed + failed} judged"
     return line + "".join(f"; {count} {name.replace('_', ' ')}" for name, count in sorted(counts.items()))
+
+
+def token_words(item: Mapping[str, Json]) -> str:
+    """Where a token stands and what both sides say of it."""
+    text = f" {item['text']!r}" if item.get("text") else ""
+    return (
+        f"sequence {item['sequence']}, position {item['position']}, token {item['token']}{text}: rollout "
+        f"{item['rollout_logp']:.6f} (rank {item['rollout_rank']}), training {item['train_logp']:.6f} "
+        f"(rank {item['train_rank']}), d {item['train_logp'] - item['rollout_logp']:+.6f}"
+    )

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from xcfg.model.case import SideConfig
 from xcfg.model.json import Json
 from xcfg.model.knob import Knob
+from xcfg.model.recorded import FileFormatDescriptor
 from xcfg.model.scorer import Launch, MaterializerDescriptor, Role, ScorerDescriptor
 from xcfg.plugin import hookimpl
 from xcfg_torch.knobs import DEVICE, MATERIALIZERS, SCORER
@@ -66,3 +67,16 @@ def xcfg_environment_facts(role: str) -> Mapping[str, Json]:
         "torch_threads": torch.get_num_threads(),
         "torch_interop_threads": torch.get_num_interop_threads(),
     }
+
+
+@hookimpl
+def xcfg_file_formats() -> Sequence[FileFormatDescriptor]:
+    """Files of ``torch.save``, opened without running what a pickle could run."""
+    return (
+        FileFormatDescriptor(
+            id="pt",
+            summary="torch.save of tensors, numbers and text (weights_only)",
+            suffixes=(".pt", ".pth"),
+            target="xcfg_torch.recorded:read_pt",
+        ),
+    )

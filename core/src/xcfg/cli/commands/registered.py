@@ -1,4 +1,4 @@
-"""``xcfg knobs|scorers|backends|contracts list|show``: what is registered, and by which distribution."""
+"""``xcfg knobs|scorers|backends|contracts|importers list|show``: what is registered, and by which distribution."""
 
 from __future__ import annotations
 
@@ -40,6 +40,10 @@ def _backends(registry: Registry) -> Mapping[str, Any]:
 
 def _contracts(registry: Registry) -> Mapping[str, Any]:
     return registry.contracts()
+
+
+def _importers(registry: Registry) -> Mapping[str, Any]:
+    return registry.importers()
 
 
 def _backend(registry: Registry, name: str) -> Any:
@@ -99,3 +103,4 @@ knobs = _group(
 scorers = _group("scorer", "scorers", _scorers, lambda found, name: found.scorer(name), ["roles", "launch", "summary"])
 backends = _group("backend", "backends", _backends, _backend, ["determinism", "summary"])
 contracts = _group("contract", "contracts", _contracts, lambda found, name: found.contract(name), ["max_abs_dlogp"])
+importers = _group("importer", "importers", _importers, lambda found, name: found.importer(name), ["summary", "note"])

@@ -1,0 +1,129 @@
+"""Files of recorded logprobs opened through the plugins: readers by suffix, importers by layout."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+from attrs import frozen
+
+from xcfg.errors import ArtifactError, EnvironmentFault, InvalidInput, PluginError
+from xcfg.importers.mapping import renamed
+from xcfg.importers.source import Source
+from xcfg.model.recorded import FileFormatDescriptor, ImporterDescriptor, Record, Row
+from xcfg.model.scorer import Role
+from xcfg.plugin.protocols import FileReader, Importer
+from xcfg.plugin.registry import Registry
+from xcfg.plugin.target import load_target
+
+AUTO = "auto"
+GENERIC = "generic"
+
+
+@frozen(kw_only=True)
+class RecordedSide:
+    """One side's files with the importer that reads them. ``columns`` renames {field: column} first."""
+
+    role: Role
+    source: Source
+    format: ImporterDescriptor
+    importer: Importer
+    columns: Mapping[str, str]
+
+    def records(self) -> Iterator[Record]:
+        """The records, read as they are asked for."""
+        rows = self.source.rows()
+        return self.importer.records(renamed(rows, self.columns) if self.columns else rows, self.role)
+
+
+def open_side(path: Path, role: Role, format: str, columns: Mapping[str, str], registry: Registry) -> RecordedSide:
+    """Find the files and the importer of a side.
+
+    Raises InvalidInput for a path or format that is not there or cannot be told, ArtifactError for a broken file.
+    """
+    source = Source(paths=[path], readers=_readers(registry))
+    if format != AUTO:
+        chosen = registry.importer(format)
+    elif columns:
+        chosen = registry.importer(GENERIC)  # renamed columns are fields of the generic layout
+    else:
+        chosen = _detected(source, path, registry)
+    return RecordedSide(role=role, source=source, format=chosen, importer=_importer(chosen, registry), columns=columns)
+
+
+def refuse_one_file(rollout: RecordedSide, training: RecordedSide) -> None:
+    """Raise ArtifactError where both sides are the same column of the same files: nothing could ever differ."""
+    files = [sorted(file.resolve() for file in side.source.files) for side in (rollout, training)]
+    same = files[0] == files[1] and rollout.format == training.format and rollout.columns == training.columns
+    if same and not rollout.format.both_sides:
+        raise ArtifactError(
+            "both sides are the same column of the same file, which is one measurement and not two",
+            where=str(rollout.source.files[0]),
+            hint="give the other side's file, or its column with --map training.logprobs=COLUMN",
+        )
+
+
+def columns_of(options: Sequence[str]) -> tuple[dict[str, str], dict[str, str]]:
+    """``--map field=column``, ``rollout.field=column`` and ``training.field=column`` as a mapping a side."""
+    sides: dict[str, dict[str, str]] = {"rollout": {}, "training": {}}
+    for option in options:
+        name, equals, column = option.partition("=")
+        prefix, dot, field = name.partition(".")
+        chosen = [prefix] if dot and prefix in sides else list(sides)
+        field = field if len(chosen) == 1 else name
+        if not (equals and field and column):
+            raise InvalidInput(
+                f"{option!r} is not FIELD=COLUMN", where="--map", hint="as in --map logprobs=old_log_probs"
+            )
+        for side in chosen:
+            if field in sides[side]:
+                raise InvalidInput(f"{field!r} is mapped twice", where="--map")
+            sides[side][field] = column
+    return sides["rollout"], sides["training"]
+
+
+def _readers(registry: Registry) -> dict[str, FileReader]:
+    readers: dict[str, FileReader] = {}
+    owners: dict[str, str] = {}
+    for id, found in registry.file_formats().items():
+        for suffix in found.suffixes:
+            if suffix in readers:
+                raise PluginError(f"file formats {owners[suffix]!r} and {id!r} both open {suffix} files")
+            readers[suffix], owners[suffix] = _reader(found, registry.owner("file_format", id)), id
+    return readers
+
+
+def _reader(found: FileFormatDescriptor, owner: str) -> FileReader:
+    """A reader that is imported when the first file is opened."""
+
+    def read(path: Path) -> Iterator[Row]:
+        missing = [name for name in found.requires if find_spec(name) is None]
+        if missing:
+            raise EnvironmentFault(f"{', '.join(missing)} is not installed", where=str(path), hint=found.install)
+        rows: Iterator[Row] = load_target(found.target, owner)(path)
+        return rows
+
+    return read
+
+
+def _importer(found: ImporterDescriptor, registry: Registry) -> Importer:
+    made: Importer = load_target(found.target, registry.owner("importer", found.id))()
+    return made
+
+
+def _detected(source: Source, path: Path, registry: Registry) -> ImporterDescriptor:
+    fields = source.first_fields()
+    every = registry.importers()
+    claiming = [id for id, found in every.items() if _importer(found, registry).claims(fields)]
+    if len(claiming) == 1:
+        return every[claiming[0]]
+    shown = ", ".join(sorted(fields)[:20])
+    if claiming:
+        message = f"the fields {shown} fit the formats {', '.join(claiming)}"
+        raise InvalidInput(message, where=str(path), hint="choose one with --format")
+    raise InvalidInput(
+        f"the fields {shown} are of no known format",
+        where=str(path),
+        hint=f"choose one of {', '.join(every)} with --format, or name the columns with --map FIELD=COLUMN",
+    )

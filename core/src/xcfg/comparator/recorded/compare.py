@@ -1,0 +1,140 @@
+"""Two recorded sides judged: every record in order, joined on disk, compared in bounded memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+
+from attrs import evolve, frozen
+
+from xcfg.comparator.defect import Defect, named
+from xcfg.comparator.drift import drift
+from xcfg.comparator.judging import judged
+from xcfg.comparator.ranks import metadata
+from xcfg.comparator.recorded.declared import Declared, declared
+from xcfg.comparator.recorded.faults import Faults
+from xcfg.comparator.recorded.ingest import ingest
+from xcfg.comparator.recorded.join import Join
+from xcfg.comparator.recorded.pairs import PairsWriter, StoredPairs
+from xcfg.comparator.recorded.store import Store
+from xcfg.comparator.tolerance import Row, dtype_findings, lowest, row
+from xcfg.model.recorded import Record
+from xcfg.model.result import Comparison, RankComparison
+from xcfg.model.status import Status
+from xcfg.model.tolerance import ToleranceContract
+
+
+@frozen(kw_only=True)
+class Terms:
+    """How recorded sides are judged. ``dtype`` is the compute dtype of records that state none; empty: unknown.
+
+    ``strict`` makes every field a side leaves out ``invalid_identity``. ``clip_range`` replaces the contract's ratio
+    interval.
+    """
+
+    contract: ToleranceContract
+    dtype: str = ""
+    strict: bool = False
+    clip_range: tuple[float, float] | None = None
+
+
+@frozen(kw_only=True)
+class Recorded:
+    """The comparison and its paired tokens, which live in the scratch folder; None where nothing was paired."""
+
+    comparison: Comparison
+    pairs: StoredPairs | None = None
+
+
+def compare_recorded(
+    rollout: Iterable[Record],
+    training: Iterable[Record],
+    terms: Terms,
+    scratch: Path,
+    seen: Callable[[int, int], None] | None = None,
+) -> Recorded:
+    """Judge recorded ``training`` against recorded ``rollout``.
+
+    Memory does not grow with the number of tokens: records go to files under ``scratch`` (an existing folder), are
+    joined by id through an index on disk, and read back in blocks. ``seen(side, records)`` is told of progress.
+    Raises what reading the records raises (ArtifactError), and EnvironmentFault where the disk is full.
+    """
+    faults = Faults()
+    with Store(scratch) as store:
+        counts = [
+            ingest(side, _told(side, records, seen), store, faults) for side, records in enumerate((rollout, training))
+        ]
+        store.close_index()
+        sides = declared(store, terms.dtype, faults)
+        base = _base(sides, terms)
+        if faults.has(Status.INVALID_ARTIFACT):
+            return Recorded(comparison=_invalid(base, faults.defects()))
+        join = Join(store=store, faults=faults, writer=PairsWriter(scratch, wide=(store.wide(0), store.wide(1))))
+        join.run()
+        pairs = join.writer.finish()
+        unknown = sorted(join.unknown | {name for side in sides for name in side.unknown})
+        base = evolve(
+            base,
+            assumed=tuple(unknown),
+            active_tokens=pairs.active_tokens,
+            findings=(*base.findings, *(item for side in join.replicas for item in side.finding())),
+        )
+        if terms.strict and unknown:
+            sentence = f"{', '.join(unknown)} not stated on both sides, first in {join.unknown_place}"
+            faults.add(Status.INVALID_IDENTITY, "unknown", (b"", 0), f"strict: {sentence}")
+        if not join.active_tokens and join.sequences == counts[0]:
+            total = f"none of {join.response_tokens} response tokens in {join.sequences} sequences is active"
+            faults.add(Status.ZERO_ACTIVE_TOKENS, "none", (b"", 0), total)
+        if defects := faults.defects():
+            return Recorded(comparison=_invalid(base, defects), pairs=pairs)
+        return Recorded(comparison=_judge(base, pairs, sides, terms), pairs=pairs)
+
+
+def _told(side: int, records: Iterable[Record], seen: Callable[[int, int], None] | None) -> Iterator[Record]:
+    for number, record in enumerate(records, start=1):
+        yield record
+        if seen is not None:
+            seen(side, number)
+
+
+def _base(sides: Sequence[Declared], terms: Terms) -> Comparison:
+    judging = _row(sides, terms)
+    return Comparison(
+        status=Status.INVALID_ARTIFACT,
+        dtype=judging.dtype,
+        threshold=judging.threshold,
+        limits=judging.limits,
+        clip_interval=terms.clip_range or terms.contract.clip_interval,
+        contract=terms.contract.ref,
+        findings=(*dtype_findings("rollout", sides[0].ranks), *dtype_findings("training", sides[1].ranks)),
+    )
+
+
+def _row(sides: Sequence[Declared], terms: Terms) -> Row:
+    return row(lowest([info.compute_dtype for side in sides for info in side.ranks]), terms.contract)
+
+
+def _invalid(base: Comparison, defects: list[Defect]) -> Comparison:
+    defect = named(defects)
+    return evolve(base, status=defect.status, reason=defect.reason)
+
+
+def _judge(base: Comparison, pairs: StoredPairs, sides: Sequence[Declared], terms: Terms) -> Comparison:
+    interval = terms.clip_range or terms.contract.clip_interval
+    comparison = judged(base, pairs, _row(sides, terms), interval)
+    rollout, training = ({info.rank: metadata(info) for info in side.ranks} for side in sides)
+    groups = list(pairs.by_rank())
+    return evolve(
+        comparison,
+        per_rank=[
+            RankComparison(
+                rollout_rank=ranks[0],
+                train_rank=ranks[1],
+                active_tokens=group.active_tokens,
+                metrics=comparison.metrics if len(groups) == 1 else drift(group, interval).metrics,
+                rollout=rollout[ranks[0]],
+                training=training[ranks[1]],
+            )
+            for ranks, group in groups
+        ],
+    )

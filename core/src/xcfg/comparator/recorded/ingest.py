@@ -1,0 +1,85 @@
+"""Taking records in: what a record may not be, whatever the other side says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from xcfg.comparator.recorded.faults import Faults
+from xcfg.comparator.recorded.store import Store
+from xcfg.comparator.values import POSITIVE_ROUNDING
+from xcfg.model.recorded import Record
+from xcfg.model.status import Status
+
+SIDES = ("rollout", "training")
+
+
+def ingest(side: int, records: Iterable[Record], store: Store, faults: Faults) -> int:
+    """Store every sound record of a side and note what is wrong with the others; the number of records seen."""
+    seen = 0
+    for record in records:
+        seen += 1
+        key = (record.id.encode("utf-8", "surrogatepass"), -1 if record.rank is None else record.rank)
+        if wrong := _lengths(record):
+            faults.add(Status.INVALID_ARTIFACT, "length", key, f"{_at(side, record)}: {wrong}")
+            continue
+        _values(side, record, key, faults)
+        store.append(side, record)
+    if not seen:
+        faults.add(Status.INVALID_ARTIFACT, f"empty {side}", (b"", 0), f"{SIDES[side]} holds no record")
+    return seen
+
+
+def _at(side: int, record: Record) -> str:
+    return f"{SIDES[side]} sequence {record.id!r} ({record.place})"
+
+
+def _lengths(record: Record) -> str:
+    """The first array whose length does not fit ``response_ids``."""
+    n = len(record.response_ids)
+    m = None if record.prompt_ids is None else len(record.prompt_ids)
+    held = {"logprobs": record.logprobs, "mask": record.mask, "top_logprobs": record.top_logprobs}
+    for name, values in held.items():
+        if values is not None and len(values) != n:
+            return f"{name} has {len(values)} values, response_ids {n}"
+    if record.position_ids is not None and len(record.position_ids) not in (n, n + (m or 0)):
+        expected = f"{n} for the response" + (f" or {n + m} with the prompt" if m is not None else "")
+        return f"position_ids has {len(record.position_ids)} values, expected {expected}"
+    if len(record.weight_versions) not in (0, 1, n):
+        return f"weight_version has {len(record.weight_versions)} values, expected one or {n}"
+    if record.rank is not None and record.rank < 0:
+        return f"rank is {record.rank}, ranks count from 0"
+    return ""
+
+
+def _values(side: int, record: Record, key: tuple[bytes, int], faults: Faults) -> None:
+    """Active values that are no logprob; what stands in an inactive place is never looked at."""
+    logprobs = record.logprobs
+    if not len(logprobs) or (logprobs.max() <= POSITIVE_ROUNDING and logprobs.min() > -np.inf):
+        return  # a NaN makes both extremes NaN
+    finite = np.isfinite(logprobs)
+    wrong = ~finite if record.mask is None else ~finite & record.mask
+    if wrong.any():
+        _first(side, record, key, faults, wrong, Status.NON_FINITE, "not finite")
+    with np.errstate(invalid="ignore"):
+        positive = finite & (logprobs > POSITIVE_ROUNDING)
+    if record.mask is not None:
+        positive &= record.mask
+    if positive.any():
+        said = f"above {POSITIVE_ROUNDING:g}, a probability above one"
+        _first(side, record, key, faults, positive, Status.INVALID_ARTIFACT, said)
+
+
+def _first(
+    side: int, record: Record, key: tuple[bytes, int], faults: Faults, bad: np.ndarray, status: Status, said: str
+) -> None:
+    at = int(np.argmax(bad))
+    active = len(bad) if record.mask is None else int(record.mask.sum())
+    faults.add(
+        status,
+        "value",
+        key,
+        f"{_at(side, record)}: {int(bad.sum())} of {active} active logprobs are {said}, first "
+        f"{float(record.logprobs[at])} at position {at}",
+    )

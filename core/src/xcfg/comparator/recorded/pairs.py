@@ -1,0 +1,128 @@
+"""The active tokens of joined records, in flat files: rows in order of sequence id, read back in blocks."""
+
+from __future__ import annotations
+
+import sqlite3
+from array import array
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from attrs import frozen
+
+from xcfg.comparator.blocks import Block, PairedRow, cuts
+from xcfg.comparator.recorded.store import full_disk
+from xcfg.model.sample import ragged
+
+_BATCH = 1000
+_COLUMNS = ("rollout", "train", "position", "token")
+
+
+class PairsWriter:
+    """Appends rows. ``wide`` tells of each side whether any of its logprobs is float64."""
+
+    def __init__(self, folder: Path, wide: tuple[bool, bool]) -> None:
+        """Open empty files."""
+        self._folder = folder
+        rollout, train = (np.dtype(np.float64 if side else np.float32) for side in wide)
+        self._dtypes = {"rollout": rollout, "train": train, "position": np.dtype("i4"), "token": np.dtype("i8")}
+        self._files = {name: (folder / f"{name}.bin").open("wb", buffering=1 << 20) for name in _COLUMNS}
+        self._names = sqlite3.connect(folder / "names.sqlite", isolation_level=None)
+        with full_disk(folder):
+            self._names.execute("PRAGMA journal_mode=OFF")
+            self._names.execute("PRAGMA synchronous=OFF")
+            self._names.execute("CREATE TABLE name (number INTEGER PRIMARY KEY, id TEXT)")
+        self._rows = {name: array("q") for name in ("length", "sequence", "rollout_rank", "train_rank", "judged")}
+        self._sequences = 0
+        self._pending: list[tuple[int, str]] = []
+
+    def sequence(self, name: str) -> None:
+        """Begin the rows of a sequence."""
+        self._pending.append((self._sequences, name))
+        self._sequences += 1
+        if len(self._pending) >= _BATCH:
+            self._flush()
+
+    def _flush(self) -> None:
+        with full_disk(self._folder):
+            self._names.executemany("INSERT INTO name VALUES (?, ?)", self._pending)
+        self._pending.clear()
+
+    def row(self, ranks: tuple[int, int], columns: tuple[np.ndarray, ...], *, judged: bool) -> None:
+        """Append a row of at least one active token: rollout and training logprobs, positions, token ids."""
+        for name, values in zip(_COLUMNS, columns, strict=True):
+            self._files[name].write(np.ascontiguousarray(values, dtype=self._dtypes[name]).data)
+        entry = (len(columns[0]), self._sequences - 1, *ranks, int(judged))
+        for numbers, number in zip(self._rows.values(), entry, strict=True):
+            numbers.append(number)
+
+    def finish(self) -> StoredPairs:
+        """Close the files and open them for reading: the judged rows."""
+        self._flush()
+        for file in self._files.values():
+            file.close()
+        rows = {name: np.array(numbers, dtype=np.int64) for name, numbers in self._rows.items()}
+        return StoredPairs(
+            folder=self._folder,
+            dtypes=self._dtypes,
+            names=self._names,
+            rows=rows,
+            chosen=np.flatnonzero(rows["judged"]),
+        )
+
+
+@frozen(kw_only=True, eq=False)
+class StoredPairs:
+    """The rows of the files that are numbered ``chosen``, ascending; ``rows`` holds what is known of every row."""
+
+    folder: Path
+    dtypes: dict[str, np.dtype[np.generic]]
+    names: sqlite3.Connection
+    rows: dict[str, np.ndarray]
+    chosen: np.ndarray
+
+    @property
+    def active_tokens(self) -> int:
+        """Tokens of the chosen rows."""
+        return int(self.rows["length"][self.chosen].sum())
+
+    def blocks(self) -> Iterator[Block]:
+        """Blocks of whole rows."""
+        lengths = self.rows["length"]
+        offsets = np.cumsum(lengths) - lengths
+        for cut in cuts(lengths[self.chosen]):
+            rows = self.chosen[cut]
+            chosen = lengths[rows]
+            columns = {name: self._read(name, offsets[rows], chosen) for name in ("rollout", "train", "position")}
+            yield Block(rows=rows, starts=np.cumsum(chosen) - chosen, lengths=chosen, **columns)
+
+    def row(self, number: int) -> PairedRow:
+        """A row by its number in the files."""
+        lengths = self.rows["length"]
+        span = (np.array([lengths[:number].sum()]), lengths[number : number + 1])
+        sequence = int(self.rows["sequence"][number])
+        found = self.names.execute("SELECT id FROM name WHERE number = ?", (sequence,)).fetchone()[0]
+        return PairedRow(
+            sequence=found,
+            rollout_rank=int(self.rows["rollout_rank"][number]),
+            train_rank=int(self.rows["train_rank"][number]),
+            **{name: self._read(name, *span) for name in _COLUMNS},
+        )
+
+    def by_rank(self) -> Iterator[tuple[tuple[int, int], StoredPairs]]:
+        """The rows of each (rollout rank, training rank), replicas included, by rank."""
+        ranks = np.stack([self.rows["rollout_rank"], self.rows["train_rank"]])
+        found, place = np.unique(ranks, axis=1, return_inverse=True)
+        for number, (rollout, train) in enumerate(found.T.tolist()):
+            chosen = np.flatnonzero(place.reshape(-1) == number)
+            yield (
+                (rollout, train),
+                StoredPairs(folder=self.folder, dtypes=self.dtypes, names=self.names, rows=self.rows, chosen=chosen),
+            )
+
+    def _read(self, name: str, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        """A column of ascending rows: one read from the first to the last."""
+        dtype = self.dtypes[name]
+        first, end = int(starts[0]), int(starts[-1] + lengths[-1])
+        values = np.fromfile(self.folder / f"{name}.bin", dtype=dtype, count=end - first, offset=first * dtype.itemsize)
+        return ragged(values, starts - first, lengths)

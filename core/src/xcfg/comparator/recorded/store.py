@@ -1,0 +1,203 @@
+"""Records of both sides on disk: arrays in one flat file, an index in SQLite that orders them by sequence id."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+from attrs import frozen
+
+from xcfg.errors import EnvironmentFault
+from xcfg.model.json import Json
+from xcfg.model.recorded import Record
+
+_TABLE = """
+CREATE TABLE record (
+    id BLOB, side INTEGER, rank INTEGER, at INTEGER, response INTEGER, prompt INTEGER, positions INTEGER,
+    wide INTEGER, masked INTEGER, stated INTEGER, versions TEXT, place TEXT
+)
+"""
+_PRAGMAS = ("journal_mode=OFF", "synchronous=OFF", "temp_store=FILE", "locking_mode=EXCLUSIVE")
+_BATCH = 1000
+
+
+@frozen
+class Stored:
+    """One record's entry. ``prompt`` and ``positions`` are lengths, -1 where absent; ``rank`` -1 where not stated.
+
+    ``stated`` numbers what the record says of itself (:attr:`Store.statements`), ``versions`` its weight versions as
+    a JSON list.
+    """
+
+    id: bytes
+    side: int
+    rank: int
+    at: int
+    response: int
+    prompt: int
+    positions: int
+    wide: int
+    masked: int
+    stated: int
+    versions: str
+    place: str
+
+    @property
+    def name(self) -> str:
+        """The sequence id."""
+        return self.id.decode("utf-8", "surrogatepass")
+
+
+@frozen(eq=False)
+class Arrays:
+    """What a record holds: (n,) response ids, logprobs and mask, (m,) prompt ids, positions; None where absent."""
+
+    response_ids: np.ndarray
+    logprobs: np.ndarray
+    mask: np.ndarray | None
+    prompt_ids: np.ndarray | None
+    position_ids: np.ndarray | None
+
+
+class Store:
+    """Scratch space of one comparison, under an existing folder. A context manager; nothing outlives it."""
+
+    def __init__(self, folder: Path) -> None:
+        """Open empty files."""
+        self.statements: list[dict[str, Json]] = []
+        self._numbers: dict[object, int] = {}
+        self._data = (folder / "records.bin").open("w+b", buffering=1 << 20)
+        self._size = 0
+        self._pending: list[tuple[object, ...]] = []
+        with full_disk(folder):
+            self._index = sqlite3.connect(folder / "index.sqlite", isolation_level=None)
+            for pragma in _PRAGMAS:
+                self._index.execute(f"PRAGMA {pragma}")
+            self._index.execute(_TABLE)
+        self._folder = folder
+
+    def __enter__(self) -> Store:
+        """The store itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close both files."""
+        self._index.close()
+        self._data.close()
+
+    def append(self, side: int, record: Record) -> None:
+        """Write one record whose lengths agree."""
+        arrays = [
+            _narrow(record.response_ids),
+            np.ascontiguousarray(record.logprobs),
+            *([] if record.mask is None else [np.ascontiguousarray(record.mask)]),
+            *([] if record.prompt_ids is None else [record.prompt_ids.astype(np.int64)]),
+            *([] if record.position_ids is None else [record.position_ids.astype(np.int64)]),
+        ]
+        entry = (
+            record.id.encode("utf-8", "surrogatepass"),
+            side,
+            -1 if record.rank is None else record.rank,
+            self._size,
+            len(record.response_ids),
+            -1 if record.prompt_ids is None else len(record.prompt_ids),
+            -1 if record.position_ids is None else len(record.position_ids),
+            (arrays[0].dtype == np.int64) | (arrays[1].dtype == np.float64) << 1,
+            int(record.mask is not None),
+            self._statement(record),
+            json.dumps(record.weight_versions) if record.weight_versions else "[]",
+            record.place,
+        )
+        for array in arrays:
+            self._data.write(array.data)
+            self._size += array.nbytes
+        self._pending.append(entry)
+        if len(self._pending) >= _BATCH:
+            self._flush()
+
+    def close_index(self) -> None:
+        """Make everything appended readable."""
+        self._flush()
+        self._data.flush()
+
+    def entries(self) -> Iterator[Stored]:
+        """Every record in order of (id as bytes, side, rank, place in its file)."""
+        with full_disk(self._folder):
+            for entry in self._index.execute("SELECT * FROM record ORDER BY id, side, rank, at"):
+                yield Stored(*entry)
+
+    def declarations(self, side: int) -> list[tuple[int, int, str]]:
+        """Each distinct (rank, number of statement) of a side, by rank, with the place of one such record."""
+        query = "SELECT rank, stated, min(place) FROM record WHERE side = ? GROUP BY rank, stated ORDER BY rank, stated"
+        return self._index.execute(query, (side,)).fetchall()
+
+    def place_without_rank(self, side: int) -> str:
+        """The place of a record that states no rank."""
+        found: str = self._index.execute(
+            "SELECT min(place) FROM record WHERE side = ? AND rank < 0", (side,)
+        ).fetchone()[0]
+        return found
+
+    def wide(self, side: int) -> bool:
+        """Whether any logprobs of a side are float64."""
+        query = "SELECT EXISTS (SELECT 1 FROM record WHERE side = ? AND wide & 2)"
+        return bool(self._index.execute(query, (side,)).fetchone()[0])
+
+    def read(self, entry: Stored) -> Arrays:
+        """The arrays of a record."""
+        n = entry.response
+        ids, logprobs = ("i8" if entry.wide & 1 else "i4"), ("f8" if entry.wide & 2 else "f4")
+        lengths = (n, n, n if entry.masked else -1, entry.prompt, entry.positions)
+        layout = [
+            (np.dtype(name), length) for name, length in zip((ids, logprobs, "?", "i8", "i8"), lengths, strict=True)
+        ]
+        buffer = os.pread(self._data.fileno(), sum(dtype.itemsize * max(n, 0) for dtype, n in layout), entry.at)
+        held: list[np.ndarray | None] = []
+        at = 0
+        for dtype, length in layout:
+            held.append(None if length < 0 else np.frombuffer(buffer, dtype=dtype, count=length, offset=at))
+            at += dtype.itemsize * max(length, 0)
+        response_ids, logp, mask, prompt_ids, position_ids = held
+        assert response_ids is not None and logp is not None
+        return Arrays(response_ids, logp, mask, prompt_ids, position_ids)
+
+    def _statement(self, record: Record) -> int:
+        key = (tuple(sorted(record.semantics.items())), record.dtype, record.assumed)
+        number = self._numbers.setdefault(key, len(self.statements))
+        if number == len(self.statements):
+            said = {"semantics": dict(record.semantics), "dtype": record.dtype, "assumed": list(record.assumed)}
+            self.statements.append(said)
+        return number
+
+    def _flush(self) -> None:
+        with full_disk(self._folder):
+            marks = ", ".join("?" * len(Stored.__attrs_attrs__))
+            self._index.executemany(f"INSERT INTO record VALUES ({marks})", self._pending)
+        self._pending.clear()
+
+
+def _narrow(ids: np.ndarray) -> np.ndarray:
+    """Token ids in half the space where they fit."""
+    fits = not len(ids) or int(ids.max()) < 1 << 31
+    return ids.astype(np.int32 if fits else np.int64)
+
+
+@contextmanager
+def full_disk(folder: Path) -> Iterator[None]:
+    """SQLite's own errors are those of its disk: EnvironmentFault."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        raise EnvironmentFault(
+            f"the index of the comparison cannot be written: {error}",
+            where=str(folder),
+            hint="free some space, or name another folder in TMPDIR",
+        ) from error

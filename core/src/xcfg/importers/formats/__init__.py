@@ -1,0 +1,1 @@
+"""File formats of recorded logprobs, each one function ``read(path)`` that yields rows."""
