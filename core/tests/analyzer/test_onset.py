@@ -1,8 +1,8 @@
 """When a curve moves.
 
-Noise alone: of 400 curves of 60 points of white noise each of four kinds (normal about 10, folded normal as of a KL
-about 0, exponential, log-normal with deviation 1), seed 7, fewer than 2 in 100 move, under the 5 in 100 that are allowed;
-the folded normal 1 in 100 or fewer. Rewards of normal noise rise and collapse in fewer than 2 in 100.
+Noise alone: of 400 curves of 60 points of white noise of each of four kinds (normal about 10, folded normal as of a KL
+about 0, exponential, log-normal with deviation 1), seed 7, at most 2 in 100 move. Rewards of normal noise rise and
+collapse in at most 2 in 100 as well.
 """
 
 import math
@@ -120,6 +120,5 @@ def test_the_onset_is_a_step_of_the_curve_and_its_past_decides_it(values):
     found = onset(series(values))
     if found.movement is Movement.MOVED:
         assert found.quiet_until == found.step - 1
-        assert onset(series(values[: found.step + 3])) == onset(series(values[: found.step + 3]))
         again = onset(series(values[: found.step + 3]))
         assert (again.movement, again.step) == (Movement.MOVED, found.step)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 
 from xcfg.analyzer.profile import PAIRS, SINGLES, AblationOutcome, ProfileCase
@@ -107,7 +108,7 @@ def _interaction(cases: Cases, singles: Sequence[ProfileCase], pairs: Sequence[P
     passing = {single for single in singles if _within(cases, single)}
     failing = sorted(
         (case for case in pairs if _within(cases, case) is False and passing.issuperset(case.singles)),
-        key=lambda case: (len(cases[case].knobs), case.value),
+        key=lambda case: (len(cases[case].knobs) or math.inf, case.value),
     )
     production = _within(cases, ProfileCase.A5)
     if not failing and (production is not False or len(passing) < len(singles)):
@@ -135,8 +136,10 @@ def _interaction_advice(cases: Cases, smallest: ProfileCase | None, pairs: Seque
     if smallest is not None:
         left, right = (item.value for item in smallest.classes)
         knobs = ", ".join(cases[smallest].knobs) or "knobs not stated"
-        return f"no class alone violates the contract, {left} and {right} together do: an interaction; the smallest "
-        f"failing pair is {smallest.value} ({knobs})"
+        return (
+            f"no class alone violates the contract, {left} and {right} together do: an interaction; the smallest "
+            f"failing pair is {smallest.value} ({knobs})"
+        )
     text = "no class alone violates the contract, full production does: an interaction"
     open_pairs = [case.value for case in pairs if _within(cases, case) is None]
     if open_pairs:

@@ -9,7 +9,7 @@ from xcfg.analyzer.curves import Series
 from xcfg.model.json import Json
 
 WINDOW = 3
-WINDOWS = 20
+WINDOWS = 12
 """Points of which a median is taken at the start, at the end and at the peak, so that one point decides nothing:
 ``WINDOW``, in a long curve one part in ``WINDOWS`` of it, as the highest of many short medians is high by chance."""
 NOISES = 4.0

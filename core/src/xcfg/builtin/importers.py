@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xcfg.model.recorded import FileFormatDescriptor, ImporterDescriptor
+from xcfg.model.importer import FileFormatDescriptor, ImporterDescriptor
 
 _MODULE = "xcfg.importers"
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from xcfg.builtin.contracts import shipped_contracts
 from xcfg.builtin.importers import FILE_FORMATS, IMPORTERS
 from xcfg.builtin.knobs import KNOBS
+from xcfg.model.importer import FileFormatDescriptor, ImporterDescriptor
 from xcfg.model.knob import Knob
-from xcfg.model.recorded import FileFormatDescriptor, ImporterDescriptor
 from xcfg.model.tolerance import ToleranceContract
 from xcfg.plugin.hookspec import hookimpl
 

@@ -11,7 +11,8 @@ from attrs import frozen
 from xcfg.errors import ArtifactError, EnvironmentFault, InvalidInput, PluginError
 from xcfg.importers.mapping import renamed
 from xcfg.importers.source import Source
-from xcfg.model.recorded import FileFormatDescriptor, ImporterDescriptor, Record, Row
+from xcfg.model.importer import FileFormatDescriptor, ImporterDescriptor
+from xcfg.model.recorded import Record, Row
 from xcfg.model.scorer import Role
 from xcfg.plugin.protocols import FileReader, Importer
 from xcfg.plugin.registry import Registry

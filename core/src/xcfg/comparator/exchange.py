@@ -15,6 +15,12 @@ class Exchange(Protocol):
         """The (n_w,) float64 arrays of all W participants, in rank order; their lengths may differ."""
 
 
+def gather_texts(text: str, exchange: Exchange) -> list[str]:
+    """The text of every participant, in rank order, through an exchange of numbers."""
+    mine = np.frombuffer(text.encode("utf-8", "surrogatepass"), dtype=np.uint8).astype(np.float64)
+    return [bytes(part.astype(np.uint8)).decode("utf-8", "surrogatepass") for part in exchange.gather(mine)]
+
+
 class _Alone:
     """The exchange of one process."""
 

@@ -6,11 +6,10 @@ import numpy as np
 from attrs import field, frozen
 
 from xcfg.comparator.blocks import NamedPairs, PairedRow
-from xcfg.comparator.exchange import Exchange
+from xcfg.comparator.exchange import Exchange, gather_texts
 from xcfg.model.json import tupled
 from xcfg.model.result import WorstToken
 
-_NUMBERS = 7
 AROUND = 3
 """Active tokens shown on each side of a worst one."""
 
@@ -48,25 +47,26 @@ def worst_tokens(pairs: NamedPairs, count: int) -> list[InContext]:
 
 def worst_of_all(mine: WorstToken | None, exchange: Exchange) -> WorstToken:
     """The worst token among all participants' worst, of which one has any; the first participant's of equals."""
-    every = exchange.gather(np.full(1, -1.0) if mine is None else _numbers(mine))
-    worst = every[int(np.argmax([item[0] for item in every]))]
+    numbers = np.stack(exchange.gather(np.full(7, -1.0) if mine is None else _numbers(mine)))
+    names = gather_texts("" if mine is None else mine.sequence, exchange)
+    at = int(np.argmax(numbers[:, 0]))
+    _, position, token, rollout, train, rollout_rank, train_rank = numbers[at].tolist()
     return WorstToken(
-        sequence=bytes(worst[_NUMBERS:].astype(np.uint8)).decode("utf-8", "surrogatepass"),
-        position=int(worst[1]),
-        token=int(worst[2]),
-        rollout_logp=float(worst[3]),
-        train_logp=float(worst[4]),
-        rollout_rank=int(worst[5]),
-        train_rank=int(worst[6]),
+        sequence=names[at],
+        position=int(position),
+        token=int(token),
+        rollout_logp=rollout,
+        train_logp=train,
+        rollout_rank=int(rollout_rank),
+        train_rank=int(train_rank),
     )
 
 
 def _numbers(token: WorstToken) -> np.ndarray:
-    """abs(d), the fields of a token in the order that :func:`worst_of_all` reads them, the sequence id's bytes."""
+    """abs(d), then the fields of a token in the order that :func:`worst_of_all` reads them."""
     logps = (token.rollout_logp, token.train_logp)
-    numbers = (abs(logps[1] - logps[0]), token.position, token.token, *logps, token.rollout_rank, token.train_rank)
-    name = np.frombuffer(token.sequence.encode("utf-8", "surrogatepass"), dtype=np.uint8)
-    return np.concatenate([np.array(numbers, dtype=np.float64), name.astype(np.float64)])
+    ranks = (token.rollout_rank, token.train_rank)
+    return np.array([abs(logps[1] - logps[0]), token.position, token.token, *logps, *ranks], dtype=np.float64)
 
 
 def _token(row: PairedRow, at: int) -> WorstToken:

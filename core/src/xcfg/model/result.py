@@ -72,7 +72,10 @@ class RankComparison:
 
 @frozen(kw_only=True)
 class Finding:
-    """A statement with its evidence in numbers. ``source_class`` is one of the source taxonomy."""
+    """A statement with its evidence in numbers.
+
+    ``source_class`` is one of the source taxonomy, or ``unresolved`` or ``none`` (:mod:`xcfg.analyzer.taxonomy`).
+    """
 
     source_class: str
     subclass: str = ""

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from attrs import field, frozen
 
+from xcfg.model.importer import FileFormatDescriptor, ImporterDescriptor
 from xcfg.model.json import tupled
 from xcfg.model.knob import Knob
-from xcfg.model.recorded import FileFormatDescriptor, ImporterDescriptor
 from xcfg.model.scorer import KernelBackendDescriptor, MaterializerDescriptor, ScorerDescriptor
 from xcfg.model.tolerance import ToleranceContract
 

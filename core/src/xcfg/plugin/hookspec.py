@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 import pluggy
 
 from xcfg.model.case import Case, Rejection, SideConfig
+from xcfg.model.importer import FileFormatDescriptor, ImporterDescriptor
 from xcfg.model.json import Json
 from xcfg.model.knob import Knob
 from xcfg.model.plan import Plan
-from xcfg.model.recorded import FileFormatDescriptor, ImporterDescriptor
 from xcfg.model.result import Comparison
 from xcfg.model.scorer import KernelBackendDescriptor, MaterializerDescriptor, ScorerDescriptor
 from xcfg.model.tolerance import ToleranceContract

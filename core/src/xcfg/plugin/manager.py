@@ -12,8 +12,8 @@ import pluggy
 from attrs import evolve, frozen
 
 from xcfg.model.codec import unknown
+from xcfg.model.importer import FileFormatDescriptor, ImporterDescriptor
 from xcfg.model.knob import Knob
-from xcfg.model.recorded import FileFormatDescriptor, ImporterDescriptor
 from xcfg.model.scorer import KernelBackendDescriptor, MaterializerDescriptor, ScorerDescriptor
 from xcfg.model.tolerance import ToleranceContract
 from xcfg.plugin import hookspec

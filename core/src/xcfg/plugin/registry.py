@@ -13,9 +13,9 @@ from attrs import evolve
 from xcfg.errors import InvalidInput, PluginError
 from xcfg.model.case import Case, Rejection, SideConfig
 from xcfg.model.ids import canonical
+from xcfg.model.importer import FileFormatDescriptor, ImporterDescriptor
 from xcfg.model.json import Json
 from xcfg.model.knob import Knob
-from xcfg.model.recorded import FileFormatDescriptor, ImporterDescriptor
 from xcfg.model.scorer import KernelBackendDescriptor, MaterializerDescriptor, ScorerDescriptor
 from xcfg.model.tolerance import ToleranceContract
 from xcfg.plugin.contribution import Key, backend_key, describe_key, materializer_key

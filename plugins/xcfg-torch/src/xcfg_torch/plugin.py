@@ -6,9 +6,9 @@ import sys
 from collections.abc import Mapping, Sequence
 
 from xcfg.model.case import SideConfig
+from xcfg.model.importer import FileFormatDescriptor
 from xcfg.model.json import Json
 from xcfg.model.knob import Knob
-from xcfg.model.recorded import FileFormatDescriptor
 from xcfg.model.scorer import Launch, MaterializerDescriptor, Role, ScorerDescriptor
 from xcfg.plugin import hookimpl
 from xcfg_torch.knobs import DEVICE, MATERIALIZERS, SCORER
