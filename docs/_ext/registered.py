@@ -109,26 +109,63 @@ def statuses(folder: Path) -> str:
 
 def metrics(folder: Path) -> str:
     """The metrics of a comparison."""
-    from xcfg.comparator import drift
-    from xcfg.model.result import METRIC_NAMES
+    from xcfg.model.result import METRIC_FORMULAS
 
-    text = (inspect.getdoc(drift) or "").replace("\n", "\n\n")
-    lines = [
+    intro = [
         "# Metrics",
         "",
-        "Over active tokens, in float64; `d` is train logprob minus rollout logprob, in nats.",
-        "",
-        text,
+        "Over the n active tokens, in float64: `d` is training minus rollout logprob in nats, `r = exp(d)`, and `low` and",
+        "`high` bound the ratio interval of the contract or of the experiment's `clip_range`. A metric that is undefined (a",
+        "correlation with something that does not vary) or beyond the float range is left out, never replaced.",
         "",
     ]
-    return page(folder, "metrics", [*lines, *(f"- `{name}`" for name in METRIC_NAMES)])
+    rows = [[f"`{name}`", f"`{formula}`"] for name, formula in METRIC_FORMULAS.items()]
+    return page(folder, "metrics", [*intro, *table(["metric", "formula"], rows)])
+
+
+def metric_names(folder: Path) -> None:
+    """One table a framework, included by ``reference/metric-names.md``."""
+    from xcfg.comparator.names import FRAMEWORKS
+
+    headings = ["name", "formula", "ours", "where it differs", "source"]
+    for framework, named in FRAMEWORKS.items():
+        rows = [
+            [
+                f"`{metric.name}`",
+                f"`{metric.formula}`",
+                f"`{metric.ours}`" if metric.ours else "not among ours",
+                metric.differs or ("the same" if metric.ours else ""),
+                f"[source]({metric.source})",
+            ]
+            for metric in named
+        ]
+        page(folder, f"names-{framework}", table(headings, rows))
+
+
+def importers(folder: Path) -> str:
+    """Importers of recorded logprobs and the containers that are opened."""
+    from xcfg.plugin.registry import load_registry
+
+    registry = load_registry()
+    rows = [
+        [f"`{name}`", found.summary, found.note, "yes" if found.both_sides else "no", ", ".join(found.sources)]
+        for name, found in registry.importers().items()
+    ]
+    formats = [
+        [f"`{name}`", ", ".join(found.suffixes), found.summary, registry.owner("file_format", name)]
+        for name, found in registry.file_formats().items()
+    ]
+    lines = ["# Importers of recorded logprobs", "", "`xcfg compare --format ID` reads:", ""]
+    lines += table(["id", "layout", "note", "holds both sides", "source"], rows)
+    lines += ["", "## File formats", "", *table(["id", "suffixes", "content", "opened by"], formats)]
+    return page(folder, "importers", lines)
 
 
 def generate(app: Sphinx) -> None:
     """Write every generated page before Sphinx reads the sources."""
     folder = Path(app.srcdir) / GENERATED
     folder.mkdir(parents=True, exist_ok=True)
-    for write in (commands, knobs, hooks, statuses, metrics):
+    for write in (commands, knobs, hooks, statuses, metrics, metric_names, importers):
         write(folder)
 
 

@@ -1,4 +1,4 @@
-"""Measure what the documentation quotes: start-up, the parent's memory, engines constructed. Prints, never asserts."""
+"""Measure what the documentation quotes: start-up, comparing, the parent's memory, engines. Prints, never asserts."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import psutil
+import recorded
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "docs/examples/qwen3-tiny-tp2-fsdp.yaml"
@@ -50,6 +51,8 @@ def run_once(out: Path) -> dict:
 def main() -> None:
     """Print every figure. A folder given as argument keeps both runs' documents and the output folder."""
     start_up()
+    recorded.in_memory()
+    recorded.streamed()
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(scratch)
         for label in ("first run", "second run"):

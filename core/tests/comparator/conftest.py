@@ -5,12 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from attrs import evolve
+from hypothesis import Phase, settings
 
 from xcfg.model.attempt import SideResult
 from xcfg.model.identity import LogprobSemantics, SideIdentity
 from xcfg.model.provenance import KnobProvenance, KnobState, SideProvenance
 from xcfg.model.sample import RankInfo, Samples
 from xcfg.model.tolerance import ContractRef, ToleranceContract
+
+settings.register_profile("mutation", derandomize=True, database=None, phases=(Phase.explicit, Phase.generate))
+"""For the mutation run (tests/mutation): the same examples for every mutant, and none made smaller."""
 
 SEMANTICS = LogprobSemantics(vocab_size=100)
 IDENTITY = SideIdentity(

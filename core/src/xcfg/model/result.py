@@ -10,36 +10,41 @@ from xcfg.model.json import Json, freeze, tupled
 from xcfg.model.status import Status
 from xcfg.model.tolerance import ContractRef
 
-METRIC_NAMES = (
-    "max_abs_dlogp",
-    "mean_abs_dlogp",
-    "p95_abs_dlogp",
-    "p99_abs_dlogp",
-    "ratio0_min",
-    "ratio0_mean",
-    "ratio0_max",
-    "clipfrac0",
-    "approx_kl0",
-    "signed_mean_dlogp",
-    "std_dlogp",
-    "k1",
-    "k1_reverse",
-    "k3",
-    "k3_reverse",
-    "token_mult_prob_error",
-    "chi2_token",
-    "ess",
-    "frac_unequal",
-    "frac_gt_ln2",
-    "sequence_max_abs_mean",
-    "sequence_mean_abs_max",
-    "sequence_sum_abs_max",
-    "sequence_sum_abs_mean",
-    "corr_abs_position",
-    "corr_abs_logp",
-    "corr_abs_length",
+METRIC_FORMULAS: Mapping[str, str] = freeze(
+    {
+        "max_abs_dlogp": "max abs(d); decides the verdict",
+        "mean_abs_dlogp": "mean abs(d)",
+        "p95_abs_dlogp": "95th percentile of abs(d), interpolated linearly",
+        "p99_abs_dlogp": "99th percentile of abs(d), interpolated linearly",
+        "ratio0_min": "min r",
+        "ratio0_mean": "mean r",
+        "ratio0_max": "max r",
+        "clipfrac0": "mean of 1[r < low or r > high]",
+        "approx_kl0": "mean(expm1(d) - d)",
+        "signed_mean_dlogp": "mean d",
+        "std_dlogp": "sqrt(mean((d - mean d)^2))",
+        "k1": "mean(-d), estimates KL(rollout || training)",
+        "k1_reverse": "mean(d), the same with the sides swapped",
+        "k3": "mean(r - 1 - d), estimates KL(rollout || training)",
+        "k3_reverse": "mean(1/r - 1 + d), the same with the sides swapped",
+        "token_mult_prob_error": "mean exp(abs(d))",
+        "chi2_token": "mean(r^2) - 1",
+        "ess": "(sum r)^2 / (n sum r^2), effective sample size as a fraction",
+        "frac_unequal": "mean of 1[the two logprobs differ in a bit]",
+        "frac_gt_ln2": "mean of 1[abs(d) > ln 2]",
+        "sequence_max_abs_mean": "mean over sequences of max abs(d)",
+        "sequence_mean_abs_max": "max over sequences of mean abs(d)",
+        "sequence_sum_abs_max": "max over sequences of abs(sum d), the log ratio of a sequence",
+        "sequence_sum_abs_mean": "mean over sequences of abs(sum d)",
+        "corr_abs_position": "Pearson correlation of abs(d) with the position in the response",
+        "corr_abs_logp": "Pearson correlation of abs(d) with the rollout logprob",
+        "corr_abs_length": "Pearson correlation of abs(d) with the active tokens of the sequence",
+    }
 )
-"""Every metric of a comparison, in reporting order; formulas in :mod:`xcfg.comparator.drift`.
+"""Formula of each metric over the n active tokens, d = train_logp - rollout_logp (nats) and r = exp(d)."""
+
+METRIC_NAMES = tuple(METRIC_FORMULAS)
+"""Every metric of a comparison, in reporting order; computed in :mod:`xcfg.comparator.drift`.
 
 A metric that is undefined (a correlation against a constant) or beyond the float range is absent from a mapping.
 """

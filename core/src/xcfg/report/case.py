@@ -11,7 +11,7 @@ from xcfg.model.json import Json
 from xcfg.model.provenance import KnobState
 from xcfg.report.layout import print_table
 from xcfg.report.metrics import metric_rows, rank_rows
-from xcfg.report.wording import FAKE_NOTE, change, number, setting, token_words
+from xcfg.report.wording import FAKE_NOTE, around_words, change, number, setting, token_words
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -35,6 +35,7 @@ def print_case(out: Console, content: Mapping[str, Json], *, per_rank: bool) -> 
         print_table(out, ["rollout rank", "training rank", "tokens", "max |dlogp|", "mean"], rank_rows(case))
     for item in content["tokens"]:
         out.print(f"token: {token_words(item)}", markup=False)
+        out.print(f"       around it, token[d]: {around_words(item)}", markup=False)
 
 
 def _provenance(case: Mapping[str, Json]) -> list[list[str]]:

@@ -10,7 +10,7 @@ from rich.text import Text
 from xcfg.model.json import Json
 from xcfg.report.layout import print_table
 from xcfg.report.metrics import metric_rows, rank_rows
-from xcfg.report.wording import STYLES, number, token_words
+from xcfg.report.wording import STYLES, around_words, number, token_words
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -47,15 +47,9 @@ def verdict(content: Mapping[str, Json]) -> str:
 def _where(out: Console, content: Mapping[str, Json], *, per_rank: bool) -> None:
     for item in content["tokens"]:
         out.print(f"where: {token_words(item)}", markup=False)
-        if len(item["around"]) > 1:
-            around = " ".join(f"{_shown(near)}[{near['dlogp']:+.3g}]" for near in item["around"])
-            out.print(f"       around it, token[d]: {around}", markup=False)
+        out.print(f"       around it, token[d]: {around_words(item)}", markup=False)
     if len(content["per_rank"]) > 1 or per_rank:
         print_table(out, ["rollout rank", "training rank", "tokens", "max |d|", "mean |d|"], rank_rows(content))
-
-
-def _shown(near: Mapping[str, Json]) -> str:
-    return repr(near["text"]) if near.get("text") else str(near["token"])
 
 
 def _looks(out: Console, content: Mapping[str, Json]) -> None:

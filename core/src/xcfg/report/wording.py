@@ -48,3 +48,10 @@ def token_words(item: Mapping[str, Json]) -> str:
         f"{item['rollout_logp']:.6f} (rank {item['rollout_rank']}), training {item['train_logp']:.6f} "
         f"(rank {item['train_rank']}), d {item['train_logp'] - item['rollout_logp']:+.6f}"
     )
+
+
+def around_words(item: Mapping[str, Json]) -> str:
+    """The tokens around a worst one, each with its d."""
+    return " ".join(
+        f"{repr(near['text']) if near.get('text') else near['token']}[{near['dlogp']:+.3g}]" for near in item["around"]
+    )
