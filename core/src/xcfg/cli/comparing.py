@@ -19,7 +19,7 @@ from xcfg.comparator.names import FRAMEWORKS, named_metrics
 from xcfg.comparator.recorded.compare import Recorded, Terms, compare_recorded
 from xcfg.comparator.verdict import failed
 from xcfg.comparator.worst import worst_tokens
-from xcfg.errors import ArtifactError, InvalidInput
+from xcfg.errors import ArtifactError, EnvironmentFault, InvalidInput
 from xcfg.exitcodes import ExitCode
 from xcfg.model.codec import unknown
 from xcfg.model.dtypes import normal_dtype
@@ -29,6 +29,7 @@ from xcfg.model.scorer import Role
 from xcfg.model.status import Status
 from xcfg.model.tolerance import DEFAULT_CONTRACT
 from xcfg.report.text import TokenText
+from xcfg.runner.interrupt import like_ctrl_c
 
 _STEP = 10_000
 
@@ -61,7 +62,7 @@ def compared(wanted: Wanted, session: Session) -> tuple[dict[str, Json], ExitCod
     columns = columns_of(wanted.columns)
     terms = Terms(contract=contract, dtype=normal_dtype(wanted.dtype), strict=wanted.strict)
     formats: list[str] = []
-    with tempfile.TemporaryDirectory(prefix="xcfg-compare-") as scratch:
+    with like_ctrl_c(), _scratch() as scratch:
         try:
             paths = ((wanted.rollout, Role.ROLLOUT), (wanted.train, Role.TRAINING))
             sides = [
@@ -75,6 +76,18 @@ def compared(wanted: Wanted, session: Session) -> tuple[dict[str, Json], ExitCod
             reason = "; ".join(str(fault) for fault in error.faults)
             recorded = Recorded(comparison=failed(Status.INVALID_ARTIFACT, reason, contract))
         return _document(recorded, wanted, curves, formats, text)
+
+
+def _scratch() -> tempfile.TemporaryDirectory[str]:
+    """A folder for what does not fit in memory, removed however the command ends."""
+    try:
+        return tempfile.TemporaryDirectory(prefix="xcfg-compare-")
+    except OSError as error:
+        raise EnvironmentFault(
+            f"no folder for temporary files: {error.strerror}",
+            where=tempfile.tempdir or "TMPDIR",
+            hint="free some space, or name another folder in TMPDIR",
+        ) from error
 
 
 def _read(sides: list[RecordedSide], terms: Terms, scratch: Path, session: Session) -> Recorded:

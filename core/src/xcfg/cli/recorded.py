@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from xcfg.errors import ArtifactError, EnvironmentFault, InvalidInput, PluginError
 from xcfg.importers.mapping import renamed
@@ -35,7 +37,8 @@ class RecordedSide:
     def records(self) -> Iterator[Record]:
         """The records, read as they are asked for."""
         rows = self.source.rows()
-        return self.importer.records(renamed(rows, self.columns) if self.columns else rows, self.role)
+        with _named(self.role):
+            yield from self.importer.records(renamed(rows, self.columns) if self.columns else rows, self.role)
 
 
 def open_side(path: Path, role: Role, format: str, columns: Mapping[str, str], registry: Registry) -> RecordedSide:
@@ -49,20 +52,43 @@ def open_side(path: Path, role: Role, format: str, columns: Mapping[str, str], r
     elif columns:
         chosen = registry.importer(GENERIC)  # renamed columns are fields of the generic layout
     else:
-        chosen = _detected(source, path, registry)
+        with _named(role):
+            chosen = _detected(source, path, registry)
     return RecordedSide(role=role, source=source, format=chosen, importer=_importer(chosen, registry), columns=columns)
 
 
 def refuse_one_file(rollout: RecordedSide, training: RecordedSide) -> None:
     """Raise ArtifactError where both sides are the same column of the same files: nothing could ever differ."""
-    files = [sorted(file.resolve() for file in side.source.files) for side in (rollout, training)]
-    same = files[0] == files[1] and rollout.format == training.format and rollout.columns == training.columns
+    files = [sorted((found.st_dev, found.st_ino) for found in _stats(side)) for side in (rollout, training)]
+    columns = [_measured(side) for side in (rollout, training)]
+    same = files[0] == files[1] and rollout.format == training.format and columns[0] == columns[1]
     if same and not rollout.format.both_sides:
         raise ArtifactError(
             "both sides are the same column of the same file, which is one measurement and not two",
             where=str(rollout.source.files[0]),
             hint="give the other side's file, or its column with --map training.logprobs=COLUMN",
         )
+
+
+def _stats(side: RecordedSide) -> list[os.stat_result]:
+    return [file.stat() for file in side.source.files]
+
+
+def _measured(side: RecordedSide) -> object:
+    """What tells one measurement in a file from another: the column of the logprobs, where the layout is known."""
+    if side.format.id == GENERIC:
+        return side.columns.get("logprobs", "logprobs")
+    return {field: column for field, column in side.columns.items() if field != column}
+
+
+@contextmanager
+def _named(role: Role) -> Iterator[None]:
+    """Say of which side a broken file is: those of both may have one name."""
+    try:
+        yield
+    except ArtifactError as error:
+        faults = [evolve(item, where=f"{role.value}: {item.where}") for item in error.faults]
+        raise ArtifactError(faults=faults) from error
 
 
 def columns_of(options: Sequence[str]) -> tuple[dict[str, str], dict[str, str]]:

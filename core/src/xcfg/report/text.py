@@ -38,5 +38,8 @@ class TokenText:
 
     def of(self, token: int) -> str:
         """The text of one token; of an id outside the vocabulary, empty."""
-        found: str = self._tokenizer.decode([token], skip_special_tokens=False)
+        try:
+            found: str = self._tokenizer.decode([token], skip_special_tokens=False)
+        except OverflowError:  # beyond what the library takes for an id
+            return ""
         return found

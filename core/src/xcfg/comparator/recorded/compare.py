@@ -12,6 +12,7 @@ from xcfg.comparator.drift import drift
 from xcfg.comparator.judging import judged
 from xcfg.comparator.ranks import metadata
 from xcfg.comparator.recorded.declared import Declared, declared
+from xcfg.comparator.recorded.disk import full_disk
 from xcfg.comparator.recorded.faults import Faults
 from xcfg.comparator.recorded.ingest import ingest
 from xcfg.comparator.recorded.join import Join
@@ -60,10 +61,9 @@ def compare_recorded(
     Raises what reading the records raises (ArtifactError), and EnvironmentFault where the disk is full.
     """
     faults = Faults()
-    with Store(scratch) as store:
-        counts = [
-            ingest(side, _told(side, records, seen), store, faults) for side, records in enumerate((rollout, training))
-        ]
+    with full_disk(scratch), Store(scratch) as store:
+        for side, records in enumerate((rollout, training)):
+            ingest(side, _told(side, records, seen), store, faults)
         store.close_index()
         sides = declared(store, terms.dtype, faults)
         base = _base(sides, terms)
@@ -80,10 +80,11 @@ def compare_recorded(
             findings=(*base.findings, *(item for side in join.replicas for item in side.finding())),
         )
         if terms.strict and unknown:
-            sentence = f"{', '.join(unknown)} not stated on both sides, first in {join.unknown_place}"
+            place = join.unknown_place or next(side.unknown_place for side in sides if side.unknown)
+            sentence = f"{', '.join(unknown)} not stated on both sides, first in {place}"
             faults.add(Status.INVALID_IDENTITY, "unknown", (b"", 0), f"strict: {sentence}")
-        if not join.active_tokens and join.sequences == counts[0]:
-            total = f"none of {join.response_tokens} response tokens in {join.sequences} sequences is active"
+        if not join.active_tokens and join.paired == join.found:
+            total = f"none of {join.response_tokens} response tokens in {join.paired} sequences is active"
             faults.add(Status.ZERO_ACTIVE_TOKENS, "none", (b"", 0), total)
         if defects := faults.defects():
             return Recorded(comparison=_invalid(base, defects), pairs=pairs)

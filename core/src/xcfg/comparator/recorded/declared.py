@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import count, islice
 
-from attrs import evolve, field, frozen
+from attrs import field, frozen
 
 from xcfg.comparator.recorded.faults import Faults
 from xcfg.comparator.recorded.ingest import SIDES
@@ -15,55 +16,69 @@ from xcfg.model.json import tupled
 from xcfg.model.sample import RankInfo
 from xcfg.model.status import Status
 
+_SHOWN = 5
+
 
 @frozen(kw_only=True)
 class Declared:
-    """The ranks of one side, by rank; ``unknown`` names fields it leaves out."""
+    """The ranks of one side, by rank; ``unknown`` names fields it leaves out, the first time at ``unknown_place``."""
 
     ranks: tuple[RankInfo, ...] = field(converter=tupled)
     unknown: frozenset[str] = frozenset()
+    unknown_place: str = ""
 
 
 def declared(store: Store, dtype: str, faults: Faults) -> tuple[Declared, Declared]:
-    """Both sides. ``dtype`` fills in for records that state none; a side without any takes the other's, as assumed.
+    """Both sides. ``dtype`` fills in for records that state none.
 
+    Without it they count as the lowest dtype that any record of either side states, which is then assumed.
     Raises InvalidInput where ``dtype`` contradicts a record.
     """
-    sides = [_side(store, side, dtype, faults) for side in (0, 1)]
-    known = [lowest([info.compute_dtype for info in side.ranks]) for side in sides]
-    for mine, other in ((0, 1), (1, 0)):
-        if not known[mine] and known[other]:
-            ranks = [evolve(info, compute_dtype=known[other]) for info in sides[mine].ranks]
-            sides[mine] = Declared(ranks=ranks, unknown=frozenset({"dtype"}))
-    return sides[0], sides[1]
+    stated = [_stated(store, side, dtype) for side in (0, 1)]
+    if not faults.has(Status.INVALID_ARTIFACT):  # the records of a refused rank are not among those stored
+        for side, by_rank in enumerate(stated):
+            _complete(side, sorted(by_rank), store, faults)
+    known = lowest([name for by_rank in stated for dtypes in by_rank.values() for name in dtypes if name])
+    rollout, training = (_side(by_rank, known) for by_rank in stated)
+    return rollout, training
 
 
-def _side(store: Store, side: int, dtype: str, faults: Faults) -> Declared:
-    by_rank: dict[int, set[str]] = {}
+def _stated(store: Store, side: int, dtype: str) -> dict[int, dict[str, str]]:
+    """Rank to each dtype that its records state, empty for none, with the place of one of them."""
+    by_rank: dict[int, dict[str, str]] = {}
     for rank, number, place in store.declarations(side):
-        said = store.statements[number]["dtype"]
+        said = str(store.statements[number]["dtype"])
         if dtype and said and said != dtype:
             raise InvalidInput(
                 f"{SIDES[side]} records state dtype {said}, --dtype says {dtype}",
                 where=place,
                 hint="leave --dtype out, or correct the records",
             )
-        by_rank.setdefault(rank, set()).add(said or dtype)
-    _complete(side, sorted(by_rank), store, faults)
+        by_rank.setdefault(rank, {}).setdefault(said or dtype, place)
+    return by_rank
+
+
+def _side(by_rank: Mapping[int, Mapping[str, str]], known: str) -> Declared:
     ranks = [
-        RankInfo(rank=max(rank, 0), world_size=len(by_rank), compute_dtype=lowest(sorted(dtypes)))
+        RankInfo(
+            rank=max(rank, 0), world_size=len(by_rank), compute_dtype=lowest(sorted(name or known for name in dtypes))
+        )
         for rank, dtypes in sorted(by_rank.items())
     ]
-    return Declared(ranks=ranks)
+    silent = [dtypes[""] for _, dtypes in sorted(by_rank.items()) if "" in dtypes]
+    if not (known and silent):
+        return Declared(ranks=ranks)
+    return Declared(ranks=ranks, unknown=frozenset({"dtype"}), unknown_place=silent[0])
 
 
 def _complete(side: int, ranks: Sequence[int], store: Store, faults: Faults) -> None:
     """Ranks count from 0 without a gap, and either every record has one or none has."""
-    stated = [rank for rank in ranks if rank >= 0]
+    stated = {rank for rank in ranks if rank >= 0}
     if stated and ranks[0] < 0:
         sentence = f"some {SIDES[side]} records state a rank and some do not, as {store.place_without_rank(side)}"
         faults.add(Status.INVALID_ARTIFACT, f"{SIDES[side]} rank", (b"", 0), sentence)
-    if missing := sorted(set(range(max(stated, default=-1) + 1)) - set(stated)):
-        shown = ", ".join(map(str, missing[:5])) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
+    if missing := max(stated, default=-1) + 1 - len(stated):
+        first = islice((rank for rank in count() if rank not in stated), min(missing, _SHOWN))
+        shown = ", ".join(map(str, first)) + (f" and {missing - _SHOWN} more" if missing > _SHOWN else "")
         sentence = f"{SIDES[side]} has records of rank {max(stated)} and none of rank {shown}"
         faults.add(Status.INVALID_ARTIFACT, f"{SIDES[side]} rank", (b"", 0), sentence)

@@ -13,7 +13,7 @@ from xcfg.comparator.recorded.store import Arrays, Stored
 
 @frozen(eq=False)
 class Held:
-    """A record with what it holds; ``said`` names it in messages: ``training rank 1``."""
+    """A record with what it holds; ``said`` names it in messages: ``training rank 1 (train.jsonl line 3)``."""
 
     entry: Stored
     arrays: Arrays
@@ -75,10 +75,11 @@ def _array(
 
 
 def _positions(name: str, reference: Held, other: Held) -> Iterator[tuple[str, str]]:
-    """Positions of the response; a side that states none counts as having consecutive ones."""
-    left, right = (_response_positions(side.arrays) for side in (reference, other))
+    """Positions, the prompt's too where both state them; a side without counts as having consecutive ones."""
+    left, right = reference.arrays.position_ids, other.arrays.position_ids
     if left is not None and right is not None:
-        yield from _array(name, "position_ids", reference, other, left, right)
+        both = min(len(left), len(right))
+        yield from _array(name, "position_ids", reference, other, left[len(left) - both :], right[len(right) - both :])
         return
     stated, held = (left, reference) if left is not None else (right, other)
     assert stated is not None
@@ -90,24 +91,19 @@ def _positions(name: str, reference: Held, other: Held) -> Iterator[tuple[str, s
             f"position_ids of sequence {name!r} in {held.said} go from {stated[at - 1]} to {stated[at]} at index {at}; "
             "the other side states none, which counts as consecutive",
         )
-    prompt = held.arrays.prompt_ids
-    if prompt is not None and len(stated) and int(stated[0]) != len(prompt):
+    prompt = reference.arrays.prompt_ids if other.arrays.prompt_ids is None else other.arrays.prompt_ids
+    response = stated[len(stated) - len(held.arrays.response_ids) :]
+    if prompt is not None and len(response) and int(response[0]) != len(prompt):
         yield (
             "position_ids",
-            f"position_ids of sequence {name!r} in {held.said} start the response at {int(stated[0])}, its prompt has "
-            f"{len(prompt)} tokens",
+            f"position_ids of sequence {name!r} in {held.said} start the response at {int(response[0])}, its prompt "
+            f"has {len(prompt)} tokens",
         )
-
-
-def _response_positions(arrays: Arrays) -> np.ndarray | None:
-    if arrays.position_ids is None:
-        return None
-    return arrays.position_ids[len(arrays.position_ids) - len(arrays.response_ids) :]
 
 
 def _versions(name: str, reference: Held, other: Held) -> Iterator[tuple[str, str]]:
     left, right = reference.versions, other.versions
-    if not left or not right:
+    if not left or not right or left == right:
         return
     length = len(reference.arrays.response_ids)
     a, b = (versions * length if len(versions) == 1 else versions for versions in (left, right))

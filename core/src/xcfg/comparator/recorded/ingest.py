@@ -13,22 +13,23 @@ from xcfg.model.recorded import Record
 from xcfg.model.status import Status
 
 SIDES = ("rollout", "training")
+RANKS = 1 << 31
+"""More ranks than there are: a larger number is something else."""
 
 
-def ingest(side: int, records: Iterable[Record], store: Store, faults: Faults) -> int:
-    """Store every sound record of a side and note what is wrong with the others; the number of records seen."""
-    seen = 0
+def ingest(side: int, records: Iterable[Record], store: Store, faults: Faults) -> None:
+    """Store every sound record of a side and note what is wrong with the others."""
+    empty = True
     for record in records:
-        seen += 1
+        empty = False
         key = (record.id.encode("utf-8", "surrogatepass"), -1 if record.rank is None else record.rank)
         if wrong := _lengths(record):
             faults.add(Status.INVALID_ARTIFACT, "length", key, f"{_at(side, record)}: {wrong}")
             continue
         _values(side, record, key, faults)
         store.append(side, record)
-    if not seen:
+    if empty:
         faults.add(Status.INVALID_ARTIFACT, f"empty {side}", (b"", 0), f"{SIDES[side]} holds no record")
-    return seen
 
 
 def _at(side: int, record: Record) -> str:
@@ -48,7 +49,7 @@ def _lengths(record: Record) -> str:
         return f"position_ids has {len(record.position_ids)} values, expected {expected}"
     if len(record.weight_versions) not in (0, 1, n):
         return f"weight_version has {len(record.weight_versions)} values, expected one or {n}"
-    if record.rank is not None and record.rank < 0:
+    if record.rank is not None and not 0 <= record.rank < RANKS:
         return f"rank is {record.rank}, ranks count from 0"
     return ""
 

@@ -19,7 +19,7 @@ from xcfg.model.status import Status
 
 @define(kw_only=True)
 class Join:
-    """The state of one pass over both sides in order of sequence id."""
+    """The state of one pass over both sides in order of sequence id: sequences ``found``, and ``paired`` as sound."""
 
     store: Store
     faults: Faults
@@ -28,7 +28,8 @@ class Join:
     unknown_place: str = ""
     response_tokens: int = 0
     active_tokens: int = 0
-    sequences: int = 0
+    found: int = 0
+    paired: int = 0
     replicas: tuple[Replicas, Replicas] = field(factory=lambda: (Replicas(SIDES[0]), Replicas(SIDES[1])))
     _agreed: dict[tuple[int, int], Agreement] = field(factory=dict)
 
@@ -38,6 +39,7 @@ class Join:
             self._sequence(id, list(entries))
 
     def _sequence(self, id: bytes, entries: list[Stored]) -> None:
+        self.found += 1
         sides = [[entry for entry in entries if entry.side == side] for side in (0, 1)]
         for side, mine in enumerate(sides):
             for first, second in pairwise(mine):
@@ -91,7 +93,7 @@ class Join:
         return not agreed.difference
 
     def _pair(self, held: list[list[Held]]) -> None:
-        self.sequences += 1
+        self.paired += 1
         for side, replicas in zip(held, self.replicas, strict=True):
             replicas.add(side)
         reference = held[0][0].arrays
@@ -102,7 +104,7 @@ class Join:
         if not len(position):
             return
         self.active_tokens += len(position)
-        self.writer.sequence(held[0][0].entry.name)
+        self.writer.sequence(held[0][0].entry.id)
         tokens = reference.response_ids[position]
         logprobs = [[_active(item, position) for item in side] for side in held]
         rows = list(product(*(range(len(side)) for side in held)))
@@ -115,7 +117,7 @@ class Join:
 
 
 def _said(side: int, entry: Stored) -> str:
-    return SIDES[side] + ("" if entry.rank < 0 else f" rank {entry.rank}")
+    return SIDES[side] + ("" if entry.rank < 0 else f" rank {entry.rank}") + f" ({entry.place})"
 
 
 def _active(held: Held, position: np.ndarray) -> np.ndarray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from array import array
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,11 +10,10 @@ import numpy as np
 from attrs import frozen
 
 from xcfg.comparator.blocks import Block, PairedRow, cuts
-from xcfg.comparator.recorded.store import full_disk
 from xcfg.model.sample import ragged
 
-_BATCH = 1000
 _COLUMNS = ("rollout", "train", "position", "token")
+_IDS = "ids"
 
 
 class PairsWriter:
@@ -26,46 +24,32 @@ class PairsWriter:
         self._folder = folder
         rollout, train = (np.dtype(np.float64 if side else np.float32) for side in wide)
         self._dtypes = {"rollout": rollout, "train": train, "position": np.dtype("i4"), "token": np.dtype("i8")}
-        self._files = {name: (folder / f"{name}.bin").open("wb", buffering=1 << 20) for name in _COLUMNS}
-        self._names = sqlite3.connect(folder / "names.sqlite", isolation_level=None)
-        with full_disk(folder):
-            self._names.execute("PRAGMA journal_mode=OFF")
-            self._names.execute("PRAGMA synchronous=OFF")
-            self._names.execute("CREATE TABLE name (number INTEGER PRIMARY KEY, id TEXT)")
+        self._files = {name: (folder / f"{name}.bin").open("wb", buffering=1 << 20) for name in (*_COLUMNS, _IDS)}
         self._rows = {name: array("q") for name in ("length", "sequence", "rollout_rank", "train_rank", "judged")}
-        self._sequences = 0
-        self._pending: list[tuple[int, str]] = []
+        self._ends = array("q", [0])
 
-    def sequence(self, name: str) -> None:
+    def sequence(self, id: bytes) -> None:
         """Begin the rows of a sequence."""
-        self._pending.append((self._sequences, name))
-        self._sequences += 1
-        if len(self._pending) >= _BATCH:
-            self._flush()
-
-    def _flush(self) -> None:
-        with full_disk(self._folder):
-            self._names.executemany("INSERT INTO name VALUES (?, ?)", self._pending)
-        self._pending.clear()
+        self._files[_IDS].write(id)
+        self._ends.append(self._ends[-1] + len(id))
 
     def row(self, ranks: tuple[int, int], columns: tuple[np.ndarray, ...], *, judged: bool) -> None:
         """Append a row of at least one active token: rollout and training logprobs, positions, token ids."""
         for name, values in zip(_COLUMNS, columns, strict=True):
             self._files[name].write(np.ascontiguousarray(values, dtype=self._dtypes[name]).data)
-        entry = (len(columns[0]), self._sequences - 1, *ranks, int(judged))
+        entry = (len(columns[0]), len(self._ends) - 2, *ranks, int(judged))
         for numbers, number in zip(self._rows.values(), entry, strict=True):
             numbers.append(number)
 
     def finish(self) -> StoredPairs:
         """Close the files and open them for reading: the judged rows."""
-        self._flush()
         for file in self._files.values():
             file.close()
         rows = {name: np.array(numbers, dtype=np.int64) for name, numbers in self._rows.items()}
         return StoredPairs(
             folder=self._folder,
             dtypes=self._dtypes,
-            names=self._names,
+            ends=np.array(self._ends, dtype=np.int64),
             rows=rows,
             chosen=np.flatnonzero(rows["judged"]),
         )
@@ -73,11 +57,14 @@ class PairsWriter:
 
 @frozen(kw_only=True, eq=False)
 class StoredPairs:
-    """The rows of the files that are numbered ``chosen``, ascending; ``rows`` holds what is known of every row."""
+    """The rows of the files that are numbered ``chosen``, ascending; ``rows`` holds what is known of every row.
+
+    The id of sequence i is the bytes ``ends[i]`` to ``ends[i + 1]`` of their file.
+    """
 
     folder: Path
     dtypes: dict[str, np.dtype[np.generic]]
-    names: sqlite3.Connection
+    ends: np.ndarray
     rows: dict[str, np.ndarray]
     chosen: np.ndarray
 
@@ -100,10 +87,8 @@ class StoredPairs:
         """A row by its number in the files."""
         lengths = self.rows["length"]
         span = (np.array([lengths[:number].sum()]), lengths[number : number + 1])
-        sequence = int(self.rows["sequence"][number])
-        found = self.names.execute("SELECT id FROM name WHERE number = ?", (sequence,)).fetchone()[0]
         return PairedRow(
-            sequence=found,
+            sequence=self._id(int(self.rows["sequence"][number])),
             rollout_rank=int(self.rows["rollout_rank"][number]),
             train_rank=int(self.rows["train_rank"][number]),
             **{name: self._read(name, *span) for name in _COLUMNS},
@@ -117,8 +102,14 @@ class StoredPairs:
             chosen = np.flatnonzero(place.reshape(-1) == number)
             yield (
                 (rollout, train),
-                StoredPairs(folder=self.folder, dtypes=self.dtypes, names=self.names, rows=self.rows, chosen=chosen),
+                StoredPairs(folder=self.folder, dtypes=self.dtypes, ends=self.ends, rows=self.rows, chosen=chosen),
             )
+
+    def _id(self, sequence: int) -> str:
+        first, end = self.ends[sequence : sequence + 2].tolist()
+        with (self.folder / f"{_IDS}.bin").open("rb") as file:
+            file.seek(first)
+            return file.read(end - first).decode("utf-8", "surrogatepass")
 
     def _read(self, name: str, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
         """A column of ascending rows: one read from the first to the last."""

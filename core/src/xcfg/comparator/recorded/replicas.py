@@ -55,13 +55,18 @@ class Replicas:
             return False
         self._unequal += len(unequal)
         with np.errstate(invalid="ignore"):
-            self._largest = max(self._largest, float(np.max(np.abs(mine[unequal] - theirs[unequal]))))
+            largest = float(np.max(np.abs(mine[unequal] - theirs[unequal])))
+        self._largest = max(self._largest, largest) if math.isfinite(largest) else math.inf
         if self._first is None:
             at = int(unequal[0])
             self._first = {
                 "sequence": origin.entry.name,
                 "position": at,
                 "ranks": [origin.entry.rank, other.entry.rank],
-                "logprobs": [float(theirs[at]), float(mine[at])],
+                "logprobs": [_json(float(theirs[at])), _json(float(mine[at]))],
             }
         return True
+
+
+def _json(value: float) -> float | str:
+    return value if math.isfinite(value) else str(value)
