@@ -132,8 +132,11 @@ class MemoryCatalog:
             raise InvalidInput(unknown("knob", name, list(self.all_knobs)))
         return self.all_knobs[name]
 
+    def scorers(self) -> Mapping[str, ScorerDescriptor]:
+        return {item.id: item for item in SCORERS}
+
     def scorer(self, scorer_id: str) -> ScorerDescriptor:
-        found = {item.id: item for item in SCORERS}
+        found = self.scorers()
         if scorer_id not in found:
             raise PluginError(unknown("scorer", scorer_id, list(found)), hint="python -m pip install it")
         return found[scorer_id]

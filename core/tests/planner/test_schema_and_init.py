@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 from xcfg.errors import InvalidInput
+from xcfg.model.knob import Lifecycle
+from xcfg.model.scorer import MaterializerDescriptor
 from xcfg.planner.init import init_experiment
 from xcfg.planner.schema import experiment_schema
 
@@ -16,6 +18,10 @@ FULL: dict[str, Any] = {
     "baseline": {"rollout.dtype": "bf16", "eng.seed": None, "sampling.temperature": 1},
     "mode": "product",
     "axes": {"batch.size": [1, 8]},
+    "linked": {"d": {"training.compute_dtype": ["bf16", "fp32", "fp32"], "eng.seed": [None, 1, 2]}},
+    "fixed": {"training.sharding": "hybrid"},
+    "aligned": {"batch.size": {"batch.size": 1, "eng.seed": None}},
+    "profiles": {"E": {"summary": "s", "differ": [[], ["execution", "logical"]]}},
     "cases": [{"name": "a", "set": {"rollout.dtype": "fp32"}, "rollout": {"scorer": "plain"}}],
     "slices": {"ci": {"baseline": True, "cases": ["a"], "axes": ["batch.size"], "source_classes": ["logical"]}},
     "constraints": [{"reason": "r", "when": {"batch.size": [1]}, "require": {"rollout.dtype": ["fp32"]}}],
@@ -57,6 +63,12 @@ def test_what_loads_is_valid(bench: Any, changes: dict[str, Any]) -> None:
         {"baseline": {"rollout.dtype": "int4"}},
         {"baseline": {"batch.size": 0}},
         {"baseline": {"batch.size": 65}},
+        {"fixed": {"batch.size": 0}},
+        {"linked": {"d": {"batch.size": [0, 1]}}},
+        {"linked": {"d": {"batch.size": 1}}},
+        {"aligned": {"batch.size": {"batch.sise": 1}}},
+        {"profiles": {"E": {"differ": [["excution"]]}}},
+        {"profiles": {"E": {}}},
         {"axes": {"batch.size": []}},
         {"axes": {"batch.size": [1, 1]}},
         {"axes": [{"knob": "batch.size", "values": [0]}]},
@@ -84,6 +96,9 @@ def test_init_writes_an_experiment_that_plans(bench: Any) -> None:
     bench.catalog.all_knobs = {item.name: item for item in knobs}
     scorers = {"vllm": "eng", "fsdp": "trainer"}
     usual = bench.catalog.scorer
+    bench.catalog.materializer = lambda knob, scorer: MaterializerDescriptor(
+        knob=knob, scorer=scorer, lifecycle=Lifecycle.ENGINE
+    )
     bench.catalog.scorer = lambda name: usual(scorers.get(name, name))
     target = bench.root / "runs" / "my exp.yaml"
     target.parent.mkdir()

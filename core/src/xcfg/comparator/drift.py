@@ -50,7 +50,8 @@ def drift(pairs: Pairs, clip_interval: tuple[float, float], exchange: Exchange =
     if not n:
         raise ValueError("drift needs at least one active token")
     means = {name: sums[name] / n for name in ("d", "abs", *COVARIATES)}
-    moments = Moments(means, most["d"], weigh=not math.isfinite(sums["square_gain"]))
+    square = 1.0 + sums["square_gain"] / n  # mean r^2; far below one it has lost its digits
+    moments = Moments(means, most["d"], weigh=not 0.5 <= square < math.inf)
     ranks = percentile_ranks(n, PERCENTS)
     chosen = Selection(totals.histogram, ranks, lambda: (block.absolute for block in pairs.blocks()), exchange)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -137,7 +138,7 @@ def _ratio(n: int, sums: Mapping[str, float], most: Mapping[str, float]) -> Valu
 def _effective(n: int, sums: Mapping[str, float], moments: Mapping[str, float]) -> float:
     """``ess`` = (sum r)^2 / (n sum r^2) in (0, 1]: Kong's effective sample size as a fraction.
 
-    From weights exp(d - max d), which never overflow, where the sums of r do.
+    From weights exp(d - max d) where the mean of r^2 overflows or is small: they do neither.
     """
     if "weight" in moments:
         return moments["weight"] ** 2 / (n * moments["weight weight"])

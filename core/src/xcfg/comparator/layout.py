@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
+from attrs import frozen
 
 from xcfg.comparator.arrays import ArrayPairs
 from xcfg.errors import InvalidInput
+
+LOGPROBS = ("float16", "float32", "float64")
+
+
+@frozen(kw_only=True, eq=False)
+class Given:
+    """One argument: its parts as they were handed over, their values one after the other, the length of each row."""
+
+    parts: tuple[np.ndarray, ...]
+    flat: np.ndarray
+    shape: np.ndarray
 
 
 def array_pairs(
@@ -21,39 +35,41 @@ def array_pairs(
     rank: int,
 ) -> ArrayPairs:
     """The pairs of :func:`xcfg.api.compare_logprobs`. Raises InvalidInput where shapes or dtypes do not fit."""
-    left, shape = _flat(rollout, "rollout")
-    right, other = _flat(training, "training")
-    if not np.array_equal(shape, other):
-        raise InvalidInput(f"training has {_said(other)}, rollout {_said(shape)}", where="training")
-    rows = _lengths(lengths, shape)
+    left, right = _logprobs(rollout, "rollout"), _logprobs(training, "training")
+    if not np.array_equal(left.shape, right.shape):
+        raise InvalidInput(f"training has {_said(right.shape)}, rollout {_said(left.shape)}", where="training")
+    rows = _lengths(lengths, left.shape)
     return ArrayPairs(
-        rollout=_floats(left, "rollout"),
-        train=_floats(right, "training"),
+        rollout=left.flat,
+        train=right.flat,
         lengths=rows,
-        mask=None if mask is None else _mask(_like(mask, "mask", shape)),
-        tokens=None if token_ids is None else _ids(_like(token_ids, "token_ids", shape)),
+        mask=None if mask is None else _mask(_like(mask, "mask", left.shape)),
+        tokens=None if token_ids is None else _integers(_like(token_ids, "token_ids", left.shape), "token_ids"),
         names=None if sequence_ids is None else _names(sequence_ids, len(rows)),
         rank=rank,
+        same_memory=bool(len(left.flat)) and (rollout is training or _overlap(left.parts, right.parts)),
     )
 
 
-def _flat(value: Any, name: str) -> tuple[np.ndarray, np.ndarray]:
-    """The values one after the other, and the length of each row."""
-    if isinstance(value, list | tuple) and value and not np.isscalar(value[0]):
-        parts = [_view(item, name) for item in value]
-        if wrong := next((part for part in parts if part.ndim != 1), None):
-            raise InvalidInput(f"a list of arrays of shape (L,) is needed, one has shape {wrong.shape}", where=name)
-        return np.concatenate(parts), np.array([len(part) for part in parts])
+def _given(value: Any, name: str) -> Given:
+    if isinstance(value, list | tuple) and not (value and np.isscalar(value[0])):
+        parts = tuple(_view(item, name) for item in value)
+        if wrong := [part.shape for part in parts if part.ndim != 1]:
+            raise InvalidInput(f"a list of arrays of shape (L,) is needed, one has shape {wrong[0]}", where=name)
+        filled = [part for part in parts if len(part)]  # an empty list has no dtype to speak of
+        flat = np.concatenate(filled) if filled else np.zeros(0)
+        return Given(parts=parts, flat=flat, shape=np.array([len(part) for part in parts], dtype=np.int64))
     array = _view(value, name)
-    if array.ndim == 1:
-        return array, np.array([len(array)])
-    if array.ndim == 2:
-        return array.reshape(-1), np.full(array.shape[0], array.shape[1])
-    raise InvalidInput(f"shape {array.shape} is neither (N,) nor (B, L)", where=name)
+    if array.ndim not in (1, 2):
+        raise InvalidInput(f"shape {array.shape} is neither (N,) nor (B, L)", where=name)
+    rows = array if array.ndim == 2 else array[np.newaxis]
+    return Given(parts=(array,), flat=array.reshape(-1), shape=np.full(rows.shape[0], rows.shape[1], dtype=np.int64))
 
 
 def _view(value: Any, name: str) -> np.ndarray:
     """As numpy, without a copy where the object allows it."""
+    if isinstance(value, np.ndarray) and hasattr(value, "mask"):
+        raise InvalidInput("a masked array is not taken", where=name, hint="give its data, and what is active as mask")
     try:
         if hasattr(value, "__dlpack__") and not isinstance(value, np.ndarray):
             return np.from_dlpack(value)
@@ -63,17 +79,31 @@ def _view(value: Any, name: str) -> np.ndarray:
         raise InvalidInput(f"numpy cannot view it: {error}", where=name, hint=hint) from error
 
 
+def _logprobs(value: Any, name: str) -> Given:
+    given = _given(value, name)
+    if wrong := [part.dtype for part in given.parts if len(part) and part.dtype.name not in LOGPROBS]:
+        raise InvalidInput(f"logprobs are float16, float32 or float64, not {wrong[0]}", where=name)
+    return given
+
+
+def _overlap(left: Sequence[np.ndarray], right: Sequence[np.ndarray]) -> bool:
+    """Whether a row of one side lies in the memory of the other. Asked of what was handed over: a copy hides it."""
+    matched: Iterable[tuple[np.ndarray, np.ndarray]]
+    matched = zip(left, right, strict=True) if len(left) == len(right) else product(left, right)
+    return any(np.shares_memory(mine, other) for mine, other in matched)
+
+
 def _like(value: Any, name: str, shape: np.ndarray) -> np.ndarray:
-    array, own = _flat(value, name)
-    if not np.array_equal(own, shape):
-        raise InvalidInput(f"{name} has {_said(own)}, the logprobs {_said(shape)}", where=name)
-    return array
+    given = _given(value, name)
+    if not np.array_equal(given.shape, shape):
+        raise InvalidInput(f"{name} has {_said(given.shape)}, the logprobs {_said(shape)}", where=name)
+    return given.flat
 
 
 def _lengths(lengths: Any, shape: np.ndarray) -> np.ndarray:
     if lengths is None:
         return shape
-    rows = _ids(_view(lengths, "lengths"))
+    rows = _integers(_view(lengths, "lengths"), "lengths")
     if rows.ndim != 1 or len(shape) != 1 or (rows < 0).any() or int(rows.sum()) != int(shape.sum()):
         raise InvalidInput(
             f"lengths of sum {int(rows.sum())} do not split logprobs of {_said(shape)}",
@@ -81,12 +111,6 @@ def _lengths(lengths: Any, shape: np.ndarray) -> np.ndarray:
             hint="lengths (B,) belong to ragged logprobs (N,)",
         )
     return rows
-
-
-def _floats(array: np.ndarray, name: str) -> np.ndarray:
-    if array.dtype not in (np.float16, np.float32, np.float64):
-        raise InvalidInput(f"logprobs are float16, float32 or float64, not {array.dtype}", where=name)
-    return array.astype(np.float32) if array.dtype == np.float16 else array
 
 
 def _mask(array: np.ndarray) -> np.ndarray:
@@ -97,18 +121,26 @@ def _mask(array: np.ndarray) -> np.ndarray:
     return array.astype(np.bool_)
 
 
-def _ids(array: np.ndarray) -> np.ndarray:
-    if array.dtype.kind not in "iu":
-        raise InvalidInput(f"integers are needed, not {array.dtype}", where="token_ids")
+def _integers(array: np.ndarray, name: str) -> np.ndarray:
+    if array.size and array.dtype.kind not in "iu":
+        raise InvalidInput(f"integers are needed, not {array.dtype}", where=name)
     return array.astype(np.int64, copy=False)
 
 
 def _names(names: Sequence[str], rows: int) -> tuple[str, ...]:
-    if len(names) != rows or len(set(names)) != rows:
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise InvalidInput(f"a list of texts is needed, not {names!r}", where="sequence_ids")
+    given = list(names)
+    if wrong := [name for name in given if not isinstance(name, str)]:
+        raise InvalidInput(f"sequence ids are texts, one is {wrong[0]!r}", where="sequence_ids")
+    again = next((name for name, count in Counter(given).items() if count > 1), None)
+    if len(given) != rows or again is not None:
         raise InvalidInput(
-            f"{rows} sequences need as many distinct sequence_ids, got {len(names)}", where="sequence_ids"
+            f"{rows} sequences need as many distinct sequence_ids, got {len(given)}",
+            where="sequence_ids",
+            hint="" if again is None else f"{str(again)!r} repeats: the samples of one prompt need an id each",
         )
-    return tuple(names)
+    return tuple(str(name) for name in given)
 
 
 def _said(shape: np.ndarray) -> str:

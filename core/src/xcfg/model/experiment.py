@@ -9,17 +9,24 @@ from attrs import field, frozen
 
 from xcfg.model.json import Json, freeze, tupled
 from xcfg.model.kernel import OperatorChoice
-from xcfg.model.knob import Constraint
+from xcfg.model.knob import Constraint, SourceClass
 from xcfg.model.tolerance import DEFAULT_CONTRACT
 
 SCHEMA = "xcfg.experiment/1"
 
 
 class Mode(StrEnum):
-    """How axes expand into cases."""
+    """How axes expand into cases.
+
+    Each value by itself; each value and every two of them; few rows in which every two values meet; every combination;
+    the first values of all axes together, then the second.
+    """
 
     ONE_AT_A_TIME = "one_at_a_time"
+    TWO_AT_A_TIME = "two_at_a_time"
+    PAIRWISE = "pairwise"
     PRODUCT = "product"
+    ZIP = "zip"
 
 
 @frozen(kw_only=True)
@@ -101,6 +108,18 @@ class SliceSpec:
 
 
 @frozen(kw_only=True)
+class ProfileSpec:
+    """Cases that differ from the aligned pair by source class.
+
+    Each entry of ``differ`` is one case: knobs of the classes it lists keep their production value, every other knob
+    that can be aligned is. No class: the fully aligned reference.
+    """
+
+    summary: str = ""
+    differ: tuple[tuple[SourceClass, ...], ...] = field(converter=tupled)
+
+
+@frozen(kw_only=True)
 class OperatorSides:
     """Backends of one operator, per side."""
 
@@ -112,6 +131,9 @@ class OperatorSides:
 class Experiment:
     """A validated experiment. ``baseline`` is the production value of each knob it names; ``axes`` the values tried.
 
+    ``linked`` are axes that move several knobs together: name to knob to values, the columns of equal length.
+    ``fixed`` holds knobs in every case that comes from the axes; the baseline keeps their production value.
+    ``aligned`` says what aligning a knob sets, instead of the knob's own default.
     ``clip_range`` (low, high) overrides the contract's PPO ratio interval for ``clipfrac0`` only.
     """
 
@@ -125,8 +147,12 @@ class Experiment:
     baseline: Mapping[str, Json] = field(factory=dict, converter=freeze)
     mode: Mode = Mode.ONE_AT_A_TIME
     axes: Mapping[str, tuple[Json, ...]] = field(factory=dict, converter=freeze)
+    linked: Mapping[str, Mapping[str, tuple[Json, ...]]] = field(factory=dict, converter=freeze)
+    fixed: Mapping[str, Json] = field(factory=dict, converter=freeze)
     cases: tuple[CaseSpec, ...] = field(default=(), converter=tupled)
     slices: Mapping[str, SliceSpec] = field(factory=dict, converter=freeze)
     constraints: tuple[Constraint, ...] = field(default=(), converter=tupled)
+    aligned: Mapping[str, Mapping[str, Json]] = field(factory=dict, converter=freeze)
+    profiles: Mapping[str, ProfileSpec] = field(factory=dict, converter=freeze)
     operators: Mapping[str, OperatorSides] = field(factory=dict, converter=freeze)
     clip_range: tuple[float, float] | None = None

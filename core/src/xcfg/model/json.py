@@ -10,8 +10,13 @@ Json: TypeAlias = Any
 """None, bool, int, float, str, or a list, tuple or mapping of these with string keys."""
 
 
+_SCALARS = (str, bool, int, float)
+
+
 def freeze(value: Json) -> Json:
     """A copy no receiver can change: mappings become read-only views, lists become tuples."""
+    if value is None or type(value) in _SCALARS:  # most values are, and asking for Mapping is slow
+        return value
     if isinstance(value, Mapping):
         return MappingProxyType({str(key): freeze(item) for key, item in value.items()})
     if isinstance(value, list | tuple):

@@ -33,11 +33,9 @@ def baseline_values(experiment: Experiment, knobs: Mapping[str, Knob]) -> dict[s
     return values
 
 
-def coordinates(draft: Draft, baseline: Mapping[str, Json]) -> dict[str, Json]:
-    """Every knob's value in a case, and what scores its sides."""
+def side_coordinates(draft: Draft) -> dict[str, Json]:
+    """What scores the sides of a case."""
     return {
-        **baseline,
-        **draft.own,
         ROLLOUT_SCORER: draft.rollout.scorer,
         TRAINING_SCORER: draft.training.scorer,
         ROLLOUT_CHECKPOINT: draft.rollout.checkpoint.label,
@@ -45,10 +43,13 @@ def coordinates(draft: Draft, baseline: Mapping[str, Json]) -> dict[str, Json]:
     }
 
 
-def changed_names(values: Mapping[str, Json], baseline: Mapping[str, Json]) -> tuple[str, ...]:
-    """Names whose value differs, sorted."""
-    names = {*values, *baseline}
-    return tuple(sorted(name for name in names if not same(values.get(name), baseline.get(name))))
+def changed_names(draft: Draft, baseline: Draft, values: Mapping[str, Json]) -> tuple[str, ...]:
+    """Names of what differs from the baseline, whose knobs have ``values``, sorted."""
+    found = [name for name, value in draft.own.items() if not same(value, values.get(name))]
+    if draft.rollout is not baseline.rollout or draft.training is not baseline.training:
+        sides, usual = side_coordinates(draft), side_coordinates(baseline)
+        found += [name for name in SIDE_DIMENSIONS if sides[name] != usual[name]]
+    return tuple(sorted(found))
 
 
 def same(left: Json, right: Json) -> bool:

@@ -8,30 +8,32 @@ from attrs import evolve
 
 from xcfg.model.case import Rejection, SideConfig
 from xcfg.model.json import Json
-from xcfg.model.knob import Knob
 from xcfg.planner.sides import Side
 
 UNSUPPORTED = "unsupported"
 
 
-def unsupported(
-    rollout: Side, training: Side, named: Collection[str], knobs: Mapping[str, Knob]
-) -> tuple[Rejection | None, frozenset[str]]:
-    """The rejection of a pair its scorers cannot apply, and the named knobs that mean nothing on any side of it."""
+def idle_knobs(rollout: Side, training: Side) -> list[str]:
+    """The named knobs that mean nothing on any side of the pair, sorted."""
+    both = rollout.idle.keys() & training.idle.keys()
+    return sorted({*rollout.idle_alone, *training.idle_alone, *both})
+
+
+def refusals(rollout: Side, training: Side, idle: Collection[str]) -> list[tuple[str, str]]:
+    """(knob, sentence) for each reason why the scorers cannot run the pair; equal sentences once."""
     sides = (rollout, training)
-    idle = {
-        name
-        for name in named
-        if name in knobs and any(_carries(side, knobs[name]) for side in sides)
-        if all(name in side.idle for side in sides if _carries(side, knobs[name]))
-    }
+    if not (rollout.unsupported or training.unsupported or idle):
+        return []
     reasons = [reason for side in sides for reason in side.unsupported]
-    for name in sorted(idle):
+    for name in idle:
         sentences = dict.fromkeys(side.idle[name] for side in sides if name in side.idle)
-        reasons.append(f"{name} has no meaning on any side: {'; '.join(sentences)}")
-    if not reasons:
-        return None, frozenset()
-    return Rejection(kind=UNSUPPORTED, reason="; ".join(dict.fromkeys(reasons))), frozenset(idle)
+        reasons.append((name, f"{name} has no meaning on any side: {'; '.join(sentences)}"))
+    return list({sentence: (name, sentence) for name, sentence in reasons}.values())
+
+
+def unsupported(reasons: Collection[tuple[str, str]]) -> Rejection | None:
+    """The rejection for reasons against a pair; None without any."""
+    return Rejection(kind=UNSUPPORTED, reason="; ".join(said for _, said in reasons)) if reasons else None
 
 
 def with_idle(config: SideConfig, idle: Collection[str], values: Mapping[str, Json]) -> SideConfig:
@@ -41,7 +43,3 @@ def with_idle(config: SideConfig, idle: Collection[str], values: Mapping[str, Js
     """
     own = {name: values[name] for name in idle if name in config.inapplicable}
     return evolve(config, knobs={**config.knobs, **own}) if own else config
-
-
-def _carries(side: Side, knob: Knob) -> bool:
-    return knob.applies_to(side.config.role.value)

@@ -24,6 +24,9 @@ class Catalog(Protocol):
     def scorer(self, scorer_id: str) -> ScorerDescriptor:
         """The scorer of this id."""
 
+    def scorers(self) -> Mapping[str, ScorerDescriptor]:
+        """Every scorer by id, fakes included."""
+
     def materializer(self, knob: str, scorer: str) -> MaterializerDescriptor | None:
         """How a knob is applied to a scorer; None where it is not."""
 

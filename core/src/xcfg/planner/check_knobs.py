@@ -19,13 +19,23 @@ def check_knobs(data: dict[str, Json], catalog: Catalog) -> list[Problem]:
     """Replace knob values in ``data`` by their normal form, in place, and return what cannot be."""
     check = _Check(catalog=catalog)
     check.singles(data.get("baseline"), ("baseline",))
+    check.singles(data.get("fixed"), ("fixed",))
     check.lists(data.get("axes"), ("axes",), "an axis")
+    for name, table in _tables(data.get("linked")):
+        check.columns(table, ("linked", name))
+    for name, assignment in _tables(check.knob_keys(data.get("aligned"), ("aligned",))):
+        check.singles(assignment, ("aligned", name))
     for index, case in _items(data.get("cases")):
         check.singles(case.get("set"), ("cases", index, "set"))
     for index, constraint in _items(data.get("constraints")):
         for part in ("when", "require"):
             check.lists(constraint.get(part), ("constraints", index, part), "a constraint")
     return check.problems
+
+
+def _tables(tables: Json) -> list[tuple[str, dict[str, Json]]]:
+    """The mappings of a mapping by name; anything else is for the shape check to name."""
+    return [(name, row) for name, row in tables.items() if isinstance(row, dict)] if isinstance(tables, dict) else []
 
 
 def _items(rows: Json) -> list[tuple[int, dict[str, Json]]]:
@@ -42,6 +52,17 @@ class _Check:
         """Knob to value."""
         for name, knob in self._knobs(values, path):
             values[name] = self._normal(knob, values[name], (*path, name))
+
+    def columns(self, values: Json, path: Path) -> None:
+        """Knob to a list of values, some perhaps more than once."""
+        for name, knob in self._knobs(values, path):
+            if isinstance(values[name], list):
+                values[name] = [self._normal(knob, item, (*path, name, at)) for at, item in enumerate(values[name])]
+
+    def knob_keys(self, values: Json, path: Path) -> Json:
+        """The same mapping, its keys checked."""
+        self._knobs(values, path)
+        return values
 
     def lists(self, values: Json, path: Path, what: str) -> None:
         """Knob to a list of values, none of them twice."""

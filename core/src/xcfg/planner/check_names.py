@@ -8,14 +8,15 @@ from xcfg.model.codec import Path, unknown
 from xcfg.model.json import Json
 from xcfg.model.knob import SourceClass
 from xcfg.planner.problem import Problem
+from xcfg.planner.profiles import PROFILES
 
 BASELINE = "baseline"
 """The name of the case in which nothing is changed."""
 
 
 def check_names(data: dict[str, Json]) -> list[Problem]:
-    """Case names that are empty, taken or reserved; slices that select nothing or name what is not there."""
-    return [*_case_names(data.get("cases")), *_slices(data)]
+    """Names of cases and profiles that are empty, taken or reserved; slices of nothing or of what is not there."""
+    return [*_case_names(data.get("cases")), *_profiles(data.get("profiles")), *_slices(data)]
 
 
 def case_names(cases: Json) -> list[str]:
@@ -40,12 +41,26 @@ def _case_names(cases: Json) -> Iterator[Problem]:
         seen.add(name)
 
 
+def _profiles(profiles: Json) -> Iterator[Problem]:
+    for name in _keys(profiles):
+        path: Path = ("profiles", name)
+        if name in PROFILES:
+            yield Problem(path=path, message=f"{name!r} is one of core's own profiles, take another name", at_key=True)
+        elif not name.strip():
+            yield Problem(path=path, message="a profile needs a name", at_key=True)
+        elif isinstance(profiles[name], dict) and profiles[name].get("differ") == []:
+            yield Problem(path=path, message="the profile has no case", hint="differ: [[]] is the fully aligned one")
+
+
+def _keys(value: Json) -> list[str]:
+    return list(value) if isinstance(value, dict) else []
+
+
 def _slices(data: dict[str, Json]) -> Iterator[Problem]:
     slices = data.get("slices")
-    axes = data.get("axes")
     known = {
         "cases": ("case", [BASELINE, *case_names(data.get("cases"))]),
-        "axes": ("axis", list(axes) if isinstance(axes, dict) else []),
+        "axes": ("axis", [name for part in ("axes", "linked") for name in _keys(data.get(part))]),
         "source_classes": ("source class", [item.value for item in SourceClass]),
     }
     for name, content in slices.items() if isinstance(slices, dict) else ():

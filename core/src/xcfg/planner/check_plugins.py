@@ -88,17 +88,24 @@ def _choices(data: dict[str, Json]) -> Iterator[tuple[str, str, str]]:
 
 
 def _logp_backends(data: dict[str, Json]) -> Iterator[tuple[codec.Path, str]]:
-    baseline, axes = data.get("baseline"), data.get("axes")
-    places: list[tuple[codec.Path, Json]] = []
-    if isinstance(baseline, dict):
-        places.append((("baseline", LOGP_BACKEND), baseline.get(LOGP_BACKEND)))
-    values = axes.get(LOGP_BACKEND) if isinstance(axes, dict) else None
-    places += [(("axes", LOGP_BACKEND, index), value) for index, value in enumerate(_list(values))]
+    found = [(path, values[LOGP_BACKEND]) for path, values in _assignments(data) if LOGP_BACKEND in values]
+    for path, value in found:
+        if isinstance(value, str):
+            yield (*path, LOGP_BACKEND), value
+        for index, item in enumerate(_list(value)):
+            if isinstance(item, str):
+                yield (*path, LOGP_BACKEND, index), item
+
+
+def _assignments(data: dict[str, Json]) -> Iterator[tuple[codec.Path, dict[str, Json]]]:
+    """Every mapping from knobs to a value or to a list of them."""
+    places: list[tuple[codec.Path, Json]] = [((part,), data.get(part)) for part in ("baseline", "fixed", "axes")]
+    for part in ("linked", "aligned"):
+        tables = data.get(part)
+        places += [((part, name), table) for name, table in (tables.items() if isinstance(tables, dict) else ())]
     for index, case in enumerate(_list(data.get("cases"))):
-        changes = case.get("set") if isinstance(case, dict) else None
-        if isinstance(changes, dict):
-            places.append((("cases", index, "set", LOGP_BACKEND), changes.get(LOGP_BACKEND)))
-    yield from ((path, value) for path, value in places if isinstance(value, str))
+        places.append((("cases", index, "set"), case.get("set") if isinstance(case, dict) else None))
+    yield from ((path, values) for path, values in places if isinstance(values, dict))
 
 
 def _list(value: Json) -> list[Json]:
@@ -111,9 +118,11 @@ def _agreement(data: dict[str, Json]) -> Iterator[Problem]:
     if not chosen:
         return
     for path, value in _logp_backends(data):
+        if path[0] == "aligned":  # a profile leaves it out and says why
+            continue
         if path[0] != "baseline":
             message = f"{LOGP_BACKEND} is varied, so operators.{SELECTED_LOGPROB} cannot fix it; keep one of the two"
-            yield Problem(path=path[:-1] if path[0] == "axes" else path, message=message, at_key=True)
+            yield Problem(path=path[:-1] if isinstance(path[-1], int) else path, message=message, at_key=True)
             continue
         for role, backend in chosen:
             if backend != value:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from attrs import field, frozen
 
 from xcfg.model.experiment import Checkpoint, Experiment, SideOverride, SideSpec
-from xcfg.model.json import Json, freeze
+from xcfg.model.json import Json
 
 
 @frozen(kw_only=True)
@@ -22,15 +22,14 @@ class Pick:
 class Draft:
     """What a case sets of its own over the baseline, by knob name, and what scores its sides.
 
-    ``axis`` is the one knob a one-at-a-time case changes; ``explicit`` marks the cases a user wrote down.
+    ``written`` marks the cases a user wrote down. What other cases set are changes, and they change nothing else.
     """
 
     name: str = ""
-    own: Mapping[str, Json] = field(factory=dict, converter=freeze)
+    own: Mapping[str, Json] = field(factory=dict)
     rollout: Pick
     training: Pick
-    axis: str = ""
-    explicit: bool = False
+    written: bool = False
 
 
 def baseline_draft(experiment: Experiment, name: str) -> Draft:
@@ -39,7 +38,12 @@ def baseline_draft(experiment: Experiment, name: str) -> Draft:
     return Draft(name=name, rollout=_pick(experiment.rollout, shared), training=_pick(experiment.training, shared))
 
 
-def explicit_drafts(experiment: Experiment, baseline: Draft) -> list[Draft]:
+def changed_draft(baseline: Draft, own: Mapping[str, Json], name: str = "") -> Draft:
+    """The baseline with ``own`` over it."""
+    return Draft(name=name, own=own, rollout=baseline.rollout, training=baseline.training)
+
+
+def written_drafts(experiment: Experiment, baseline: Draft) -> list[Draft]:
     """The cases the experiment writes down, in its order."""
     return [
         Draft(
@@ -47,7 +51,7 @@ def explicit_drafts(experiment: Experiment, baseline: Draft) -> list[Draft]:
             own=spec.set,
             rollout=_override(baseline.rollout, spec.rollout),
             training=_override(baseline.training, spec.training),
-            explicit=True,
+            written=True,
         )
         for spec in experiment.cases
     ]

@@ -58,7 +58,8 @@ baseline:
   training.world_size: 1
   training.compute_dtype: bfloat16
 
-# one_at_a_time changes one knob of the baseline a case; product tries every combination.
+# one_at_a_time changes one knob of the baseline a case, two_at_a_time every two knobs besides. In pairwise every two
+# values meet in few cases; product tries every combination.
 mode: one_at_a_time
 axes:
   rollout.dtype: [bfloat16, float32]

@@ -1,8 +1,8 @@
-"""Proof that a case which claims to change one knob changes that knob alone, on the configurations as built."""
+"""Proof that a case changes what it declares and nothing else, on the configurations as built."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from xcfg.errors import XcfgError
@@ -15,32 +15,42 @@ _ABSENT = object()
 
 def differences(case: Case, baseline: Case) -> frozenset[str]:
     """Names of everything in which the built sides of two cases differ: knobs, operators, scorers, checkpoints."""
-    pairs = ((case.rollout, baseline.rollout), (case.training, baseline.training))
-    return frozenset(name for left, right in pairs for name in _side_differences(left, right))
+    return side_differences(case.rollout, baseline.rollout) | side_differences(case.training, baseline.training)
 
 
-def check_isolated(case: Case, baseline: Case, axis: str) -> None:
-    """Raise an internal error unless ``axis`` is the one difference, or there is none."""
-    found = differences(case, baseline)
-    if found - {axis}:
-        others = ", ".join(sorted(found - {axis}))
+def side_differences(left: SideConfig, right: SideConfig) -> frozenset[str]:
+    """As :func:`differences`, of two sides of one role."""
+    role = left.role.value
+    found = _unequal(left.knobs, right.knobs)
+    if left.operators != right.operators:
+        for name in _unequal(left.operators, right.operators):
+            found.add(LOGP_BACKEND if name == SELECTED_LOGPROB else f"operators.{name}")
+    for part in ("scorer", "checkpoint"):
+        if getattr(left, part) != getattr(right, part):
+            found.add(f"{role}.{part}")
+    return frozenset(found)
+
+
+def check_isolated(case: Case, baseline: Case, *declared: str, found: Collection[str] | None = None) -> None:
+    """Raise an internal error unless the names ``declared`` are the differences (``found``, where they are known).
+
+    A rejected case may lack some: what its scorers cannot apply is in no configuration.
+    """
+    found = differences(case, baseline) if found is None else found
+    if len(found) == len(declared) and all(name in found for name in declared):
+        return
+    more, less = set(found).difference(declared), set(declared).difference(found)
+    if more or (less and case.rejected is None):
+        said = [f"also changes {', '.join(sorted(more))}"] * bool(more)
+        said += [f"does not change {', '.join(sorted(less))}"] * bool(less)
         raise XcfgError(
-            f"the case that changes {axis} alone also changes {others}",
+            f"the case that declares to change {', '.join(declared) or 'nothing'} {' and '.join(said)}",
             where=f"case {case.id}",
             hint="this is a fault of the planner, please report it with the experiment",
         )
 
 
-def _side_differences(left: SideConfig, right: SideConfig) -> set[str]:
-    role = left.role.value
-    found = _unequal(left.knobs, right.knobs)
-    for name in _unequal(left.operators, right.operators):
-        found.add(LOGP_BACKEND if name == SELECTED_LOGPROB else f"operators.{name}")
-    for part in ("scorer", "checkpoint"):
-        if getattr(left, part) != getattr(right, part):
-            found.add(f"{role}.{part}")
-    return found
-
-
 def _unequal(left: Mapping[str, Any], right: Mapping[str, Any]) -> set[str]:
+    if left.keys() == right.keys():
+        return {name for name, value in left.items() if value is not right[name] and not same(value, right[name])}
     return {name for name in {*left, *right} if not same(left.get(name, _ABSENT), right.get(name, _ABSENT))}

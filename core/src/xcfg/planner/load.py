@@ -14,6 +14,9 @@ from xcfg.model import codec
 from xcfg.model.experiment import Experiment
 from xcfg.model.json import Json
 from xcfg.planner.catalog import Catalog
+from xcfg.planner.check_applied import check_applied
+from xcfg.planner.check_axes import check_axes
+from xcfg.planner.check_constraints import check_constraints
 from xcfg.planner.check_files import check_files
 from xcfg.planner.check_knobs import check_knobs
 from xcfg.planner.check_names import check_names
@@ -74,7 +77,8 @@ def _experiment(
 def _meaning(data: dict[str, Json], catalog: Catalog, root: Path) -> tuple[Experiment | None, list[Problem]]:
     """The experiment in ``data`` with its knob values normalised, and everything that is wrong with it."""
     problems = [*check_knobs(data, catalog), *check_values(data), *check_names(data)]
-    problems += [*check_plugins(data, catalog, root), *check_files(data, root)]
+    problems += [*check_axes(data, catalog), *check_constraints(data)]
+    problems += [*check_plugins(data, catalog, root), *check_applied(data, catalog), *check_files(data, root)]
     shaped, more = _shape(data)
     return shaped, [*problems, *more]
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
-from attrs import evolve
-
-from xcfg.model.json import Json
-from xcfg.planner.draft import Draft
+from xcfg.planner.factors import Factor, Level
 
 
-def one_at_a_time(axes: Mapping[str, Sequence[Json]], baseline: Draft) -> Iterator[Draft]:
-    """The drafts in the order of the file."""
-    for knob, values in axes.items():
-        for value in values:
-            yield evolve(baseline, name="", own={knob: value}, axis=knob)
+def one_at_a_time(factors: Sequence[Factor]) -> Iterator[Level]:
+    """What each case changes, in the order of the file."""
+    for factor in factors:
+        yield from factor.changes

@@ -21,7 +21,9 @@ from xcfg.planner.problem import Problem
 from xcfg.planner.refused import explained
 from xcfg.planner.yaml_text import parse_value
 
-_KNOB_MAPPINGS = {"baseline", "axes", "set", "when", "require"}
+_KNOB_MAPPINGS = {"baseline", "axes", "fixed", "aligned", "set", "when", "require"}
+_TABLES = {"linked", "aligned"}
+"""Mappings whose entries are mappings of knobs again."""
 _OPEN_MAPPINGS = {"operators"}
 
 
@@ -92,7 +94,7 @@ class _Walk:
 
     def _entry(self, rest: str, inner: Any, data: Json, path: Path) -> Path:
         present = list(data) if isinstance(data, Mapping) else []
-        what, known = ("knob", {*present, *self.knobs}) if path[-1] in _KNOB_MAPPINGS else ("entry", {*present})
+        what, known = ("knob", {*present, *self.knobs}) if _of_knobs(path) else ("entry", {*present})
         if path[-1] in _OPEN_MAPPINGS:
             known.add(rest.partition(".")[0])
         found = [key for key in known if rest == key or rest.startswith(f"{key}.")]
@@ -115,6 +117,11 @@ class _Walk:
 
     def _error(self, message: str, hint: str = "") -> InvalidInput:
         return InvalidInput(message, where=f"override {self.name}", hint=hint)
+
+
+def _of_knobs(path: Path) -> bool:
+    """Whether the mapping at ``path`` has knobs as keys."""
+    return path[-1] in _KNOB_MAPPINGS or (len(path) > 1 and path[-2] in _TABLES)
 
 
 def _required(tp: Any) -> Any:

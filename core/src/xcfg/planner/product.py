@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
-from attrs import evolve
+from xcfg.planner.factors import Factor, Level, joined
 
-from xcfg.model.json import Json
-from xcfg.planner.draft import Draft
+_TAIL = 1024
+"""Combinations of the last axes that are put together once for all, at most."""
 
 
-def product(axes: Mapping[str, Sequence[Json]], baseline: Draft) -> Iterator[Draft]:
-    """The drafts one after the other, the last axis varying fastest; without axes there is none."""
-    if not axes:
+def product(factors: Sequence[Factor]) -> Iterator[Level]:
+    """What each case changes, one after the other, the last axis varying fastest; without axes there is none."""
+    if not factors:
         return
-    for values in itertools.product(*axes.values()):
-        yield evolve(baseline, name="", own=dict(zip(axes, values, strict=True)))
-
-
-def product_count(axes: Mapping[str, Sequence[Json]]) -> int:
-    """How many drafts there are, without making them."""
-    return math.prod(len(values) for values in axes.values()) if axes else 0
+    levels = [factor.levels for factor in factors]
+    split = next(start for start in range(len(levels) + 1) if math.prod(map(len, levels[start:])) <= _TAIL)
+    tails = [joined(tail) for tail in itertools.product(*levels[split:])]
+    for parts in itertools.product(*levels[:split]):
+        head = joined(parts)
+        for tail in tails:
+            yield {**head, **tail}

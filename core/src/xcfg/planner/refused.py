@@ -27,6 +27,7 @@ _OPTIONS = {
     "filters": "--filter",
     "max_cases": "--max-cases",
     "slice": "--slice",
+    "profile": "--profile",
 }
 
 _EXECUTION = {

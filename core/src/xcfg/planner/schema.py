@@ -18,6 +18,7 @@ from xcfg.planner.catalog import Catalog
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _SCALARS = {str: "string", int: "integer", float: "number", bool: "boolean"}
+_ASSIGNMENT = "aligned assignment"
 _KINDS = {Kind.STR: "string", Kind.INT: "integer", Kind.FLOAT: "number", Kind.BOOL: "boolean"}
 
 
@@ -32,6 +33,10 @@ def experiment_schema(catalog: Catalog) -> dict[str, Json]:
     top["baseline"] = _by_knob(knobs, "value")
     top["axes"] = {"anyOf": [_by_knob(knobs, "values"), _axis_rows(knobs)]}
     classes[CaseSpec.__name__]["properties"]["set"] = _by_knob(knobs, "value")
+    top["fixed"] = _by_knob(knobs, "value")
+    top["linked"] = {"type": "object", "additionalProperties": _by_knob(knobs, "column")}
+    top["aligned"] = _aligned(knobs)
+    classes[_ASSIGNMENT] = _by_knob(knobs, "value")
     for part in ("when", "require"):
         classes[Constraint.__name__]["properties"][part] = _by_knob(knobs, "values")
     _add_operator_shorthand(classes)
@@ -43,6 +48,11 @@ def experiment_schema(catalog: Catalog) -> dict[str, Json]:
             "items": {"$ref": f"#/$defs/{_value_name(name)}"},
             "minItems": 1,
             "uniqueItems": True,
+        }
+        classes[_column_name(name)] = {
+            "type": "array",
+            "items": {"$ref": f"#/$defs/{_value_name(name)}"},
+            "minItems": 1,
         }
     root = classes.pop("Experiment")
     return {"$schema": _DIALECT, "$id": experiment.SCHEMA, "title": "xcfg experiment", **root, "$defs": classes}
@@ -69,6 +79,16 @@ def _value_name(knob: str) -> str:
 
 def _values_name(knob: str) -> str:
     return f"values of {knob}"
+
+
+def _column_name(knob: str) -> str:
+    return f"column of {knob}"
+
+
+def _aligned(knobs: Mapping[str, Knob]) -> dict[str, Json]:
+    """Knob to what aligning it sets: knob to value again."""
+    assignment = {"$ref": f"#/$defs/{_ASSIGNMENT}"}
+    return {"type": "object", "properties": dict.fromkeys(knobs, assignment), "additionalProperties": False}
 
 
 def _by_knob(knobs: Mapping[str, Knob], what: str) -> dict[str, Json]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
-from attrs import frozen
+from attrs import field, frozen
 
 from xcfg.errors import InvalidInput
 from xcfg.model.codec import unknown
 from xcfg.model.experiment import Experiment, SliceSpec
-from xcfg.model.json import Json
+from xcfg.model.json import Json, tupled
 from xcfg.model.knob import Knob
 from xcfg.planner.assignment import SIDE_DIMENSIONS, same
 from xcfg.planner.check_names import BASELINE
@@ -29,6 +29,30 @@ class Filter:
     def accepts(self, value: Json) -> bool:
         """Whether a case with this coordinate stays."""
         return any(same(value, item) for item in self.values) is not self.negated
+
+
+@frozen(kw_only=True)
+class Selection:
+    """Filters and a slice, both of which must accept a case; ``linked`` are the knobs of each linked axis.
+
+    ``fixed`` are knobs that every case from the axes changes, so a slice does not count them.
+    """
+
+    filters: tuple[Filter, ...] = field(default=(), converter=tupled)
+    slice: SliceSpec | None = None
+    knobs: Mapping[str, Knob]
+    linked: Mapping[str, Collection[str]]
+    fixed: Collection[str] = ()
+
+    def accepts(self, values: Mapping[str, Json], names: Sequence[str], shown: str, changed: Sequence[str]) -> bool:
+        """Whether a case with these coordinates and names, shown as ``shown``, that changes ``changed`` is wanted."""
+        if self.filters and not passes(self.filters, values, shown):
+            return False
+        if self.slice is None:
+            return True
+        counted = [name for name in changed if name not in self.fixed]
+        axes = {name for axis in self.slice.axes for name in self.linked.get(axis, (axis,))}
+        return in_slice(self.slice, names, counted, axes, self.knobs)
 
 
 def parse_filters(texts: Sequence[str], knobs: Mapping[str, Knob]) -> tuple[Filter, ...]:
@@ -58,12 +82,9 @@ def _parse(text: str, knobs: Mapping[str, Knob]) -> Filter:
     return Filter(key=key, values=normal, negated=negated)
 
 
-def narrowed(axes: Mapping[str, Sequence[Json]], filters: Sequence[Filter]) -> dict[str, list[Json]]:
-    """The axes without the values that a filter drops anyway, so that a product is counted after filtering."""
-    return {
-        name: [value for value in values if all(item.accepts(value) for item in filters if item.key == name)]
-        for name, values in axes.items()
-    }
+def accepted(filters: Sequence[Filter], values: Mapping[str, Json]) -> bool:
+    """Whether no filter drops these values; filters on other names are not asked."""
+    return all(item.accepts(values[item.key]) for item in filters if item.key in values)
 
 
 def passes(filters: Sequence[Filter], values: Mapping[str, Json], name: str) -> bool:
@@ -82,8 +103,10 @@ def find_slice(experiment: Experiment, name: str) -> SliceSpec | None:
     return experiment.slices[name]
 
 
-def in_slice(spec: SliceSpec, names: Sequence[str], changed: Sequence[str], knobs: Mapping[str, Knob]) -> bool:
-    """Whether a case that goes by ``names`` and changes the knobs ``changed`` belongs to a slice.
+def in_slice(
+    spec: SliceSpec, names: Sequence[str], changed: Sequence[str], axes: Collection[str], knobs: Mapping[str, Knob]
+) -> bool:
+    """Whether a case that goes by ``names`` and changes the knobs ``changed`` belongs to a slice; ``axes`` are its own.
 
     By axes: everything it changes is among them. By source class: everything it changes is of one of the classes.
     """
@@ -91,7 +114,7 @@ def in_slice(spec: SliceSpec, names: Sequence[str], changed: Sequence[str], knob
         return spec.baseline or BASELINE in spec.cases or any(name in spec.cases for name in names)
     if any(name in spec.cases for name in names):
         return True
-    if all(name in spec.axes for name in changed):
+    if all(name in axes for name in changed):
         return True
     classes = {knobs[name].source_class.value if name in knobs else "" for name in changed}
     return classes <= set(spec.source_classes)

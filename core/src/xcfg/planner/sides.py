@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 
 from attrs import field, frozen
 
@@ -10,142 +10,130 @@ from xcfg.model.case import SideConfig
 from xcfg.model.experiment import Experiment
 from xcfg.model.json import Json
 from xcfg.model.kernel import LOGP_BACKEND, SELECTED_LOGPROB, OperatorChoice
-from xcfg.model.knob import CORE_PREFIXES, Knob
-from xcfg.model.scorer import MaterializerDescriptor, Role
-from xcfg.planner.assignment import same
+from xcfg.model.scorer import Role
 from xcfg.planner.catalog import Catalog
 from xcfg.planner.draft import Pick
+from xcfg.planner.placement import Placement, Placer
 
-
-@frozen(kw_only=True)
-class SideRequest:
-    """What a side is built from.
-
-    ``values`` is the value of every knob in the case; ``named`` are the knobs the user gave, ``own`` those of them the
-    case sets itself. ``replaced`` is True where the case has another scorer on this side than the baseline.
-    """
-
-    role: Role
-    pick: Pick
-    values: Mapping[str, Json]
-    named: Collection[str]
-    own: Collection[str]
-    replaced: bool
+Sentences = tuple[tuple[str, str], ...]
+"""(knob, sentence) for each reason against a side. Where no knob is at fault the name is an operator's, or empty."""
 
 
 @frozen(kw_only=True)
 class Side:
-    """``unsupported`` are sentences; ``idle`` the descriptors' sentences for named knobs without a meaning here."""
+    """``idle`` are the descriptors' sentences for named knobs without a meaning here, ``idle_alone`` those of them
+    that only this role carries.
+    """
 
     config: SideConfig
-    unsupported: tuple[str, ...] = ()
+    unsupported: Sentences = ()
     idle: Mapping[str, str] = field(factory=dict)
+    idle_alone: frozenset[str] = frozenset()
 
 
-def build_side(request: SideRequest, experiment: Experiment, catalog: Catalog, knobs: Mapping[str, Knob]) -> Side:
-    """Sort every knob that applies to the role into requested, inapplicable and unsupported."""
-    return _Builder(request, experiment, catalog).build(knobs)
+@frozen(kw_only=True)
+class _Placed:
+    """The placements of all knobs of a side, sorted by what they are."""
+
+    knobs: Mapping[str, Json]
+    inapplicable: Mapping[str, str]
+    unsupported: Sentences
+    idle: Mapping[str, str]
+    idle_alone: frozenset[str]
 
 
-class _Builder:
-    def __init__(self, request: SideRequest, experiment: Experiment, catalog: Catalog) -> None:
-        self.request = request
-        self.scorer = request.pick.scorer
-        self.catalog = catalog
-        self.choices = _choices(experiment, request.role)
-        self.knobs: dict[str, Json] = {}
-        self.inapplicable: dict[str, str] = {}
-        self.idle: dict[str, str] = {}
-        self.unsupported: list[str] = []
+class SideBuilder:
+    """Builds the sides of one role with one scorer and checkpoint.
 
-    def build(self, knobs: Mapping[str, Knob]) -> Side:
-        self._check_role()
-        for name, knob in knobs.items():
-            if knob.applies_to(self.request.role.value):
-                self._place(name, self._value(name), self.catalog.materializer(name, self.scorer))
-        operators = self._operators()
+    A side is the baseline's with what a case sets placed anew, so that it costs little more than what it changes.
+    """
+
+    def __init__(
+        self, role: Role, pick: Pick, baseline: Pick, values: Mapping[str, Json], experiment: Experiment,
+        catalog: Catalog,
+    ) -> None:  # fmt: skip
+        """``values`` is the baseline's value of every knob, ``baseline`` what scores this role in it."""
+        self._role = role
+        self._pick = pick
+        self._catalog = catalog
+        self._choices = _choices(experiment, role)
+        self._wrong_role = _wrong_role(role, pick.scorer, catalog)
+        usual = {**values, LOGP_BACKEND: self._value(LOGP_BACKEND, values.get(LOGP_BACKEND))}
+        named, replaced = set(experiment.baseline), pick.scorer != baseline.scorer
+        self.placer = Placer(role, pick.scorer, named, usual, replaced, catalog)
+        self._bound: dict[Json, tuple[dict[str, OperatorChoice], Sentences]] = {}
+        self._usual = self._place(self.placer.usual)
+
+    def build(self, own: Mapping[str, Json]) -> Side:
+        """The side of a case that sets ``own``; knobs that the role does not carry are passed over."""
+        usual = self.placer.usual
+        fresh = {name: self.placer.own(name, self._value(name, value)) for name, value in own.items() if name in usual}
+        if all(item.plain and usual[name].plain for name, item in fresh.items()):
+            placed = self._usual
+            knobs = {**placed.knobs, **{name: item.value for name, item in fresh.items()}}
+        else:
+            placed = self._place({**usual, **fresh})
+            knobs = dict(placed.knobs)
+        backend = knobs.get(LOGP_BACKEND)
+        if backend not in self._bound:
+            self._bound[backend] = self._operators(backend)
+        operators, refused = self._bound[backend]
         config = SideConfig(
-            role=self.request.role,
-            scorer=self.scorer,
-            checkpoint=self.request.pick.checkpoint,
-            knobs=self.knobs,
-            inapplicable=self.inapplicable,
+            role=self._role,
+            scorer=self._pick.scorer,
+            checkpoint=self._pick.checkpoint,
+            knobs=knobs,
+            inapplicable=placed.inapplicable,
             operators=operators,
         )
-        return Side(config=config, unsupported=tuple(self.unsupported), idle=self.idle)
+        unsupported = (*self._wrong_role, *placed.unsupported, *refused)
+        return Side(config=config, unsupported=unsupported, idle=placed.idle, idle_alone=placed.idle_alone)
 
-    def _check_role(self) -> None:
-        roles = self.catalog.scorer(self.scorer).roles
-        if self.request.role not in roles:
-            can = " and ".join(role.value for role in roles)
-            self.unsupported.append(f"scorer {self.scorer!r} plays {can}, not {self.request.role.value}")
-
-    def _value(self, name: str) -> Json:
-        choice = self.choices.get(SELECTED_LOGPROB)
-        if name == LOGP_BACKEND and choice is not None:
-            return choice.backend
-        return self.request.values.get(name)
-
-    def _place(self, name: str, value: Json, how: MaterializerDescriptor | None) -> None:
-        named = name in self.request.named and value is not None
-        if how is None:
-            if named:
-                self._missing(name, value)
-        elif how.inapplicable:
-            self.inapplicable[name] = how.inapplicable
-            if named:
-                self.idle[name] = how.inapplicable
-        else:
-            self.knobs[name] = value
-            if value is not None and how.values and not any(same(value, item) for item in how.values):
-                self.unsupported.append(self._refusal(name, value, how))
-
-    def _missing(self, name: str, value: Json) -> None:
-        """A named knob that the scorer does not know.
-
-        What the baseline gives to its own engine (``vllm.seed``) has no meaning for an engine that takes its place.
-        """
-        engine = name.partition(".")[0]
-        if self.request.replaced and name not in self.request.own and engine not in CORE_PREFIXES:
-            self.inapplicable[name] = f"{name} is a setting of {engine}, and scorer {self.scorer} takes its place here"
-            return
-        self.knobs[name] = value
-        self.unsupported.append(
-            f"scorer {self.scorer!r} cannot apply {name}={_shown(value)}: it does not know the knob"
+    def _place(self, placed: Mapping[str, Placement]) -> _Placed:
+        idle = {name: item.inapplicable for name, item in placed.items() if item.idle}
+        return _Placed(
+            knobs={name: item.value for name, item in placed.items() if item.carried},
+            inapplicable={name: item.inapplicable for name, item in placed.items() if item.inapplicable},
+            unsupported=tuple((name, item.unsupported) for name, item in placed.items() if item.unsupported),
+            idle=idle,
+            idle_alone=frozenset(name for name in idle if self.placer.knobs[name].targets.value == self._role.value),
         )
 
-    def _refusal(self, name: str, value: Json, how: MaterializerDescriptor) -> str:
-        can = ", ".join(_shown(item) for item in how.values)
-        given = "" if name in self.request.named else " (its default)"
-        reason = f" ({how.reason})" if how.reason else ""
-        return f"scorer {self.scorer!r} cannot apply {name}={_shown(value)}{given} but only {can}{reason}"
+    def _value(self, name: str, value: Json) -> Json:
+        """Where operators choose the logprob kernel, they say what ``logp.backend`` is on this side."""
+        choice = self._choices.get(SELECTED_LOGPROB) if name == LOGP_BACKEND else None
+        return value if choice is None else choice.backend
 
-    def _operators(self) -> dict[str, OperatorChoice]:
+    def _operators(self, backend: Json) -> tuple[dict[str, OperatorChoice], Sentences]:
         """Operators of this side: those chosen in the experiment, and the one that ``logp.backend`` names."""
-        found = {name: choice for name, choice in self.choices.items() if name != SELECTED_LOGPROB}
-        chosen = self.choices.get(SELECTED_LOGPROB)
-        how = self.catalog.materializer(LOGP_BACKEND, self.scorer)
-        if how is not None and not how.inapplicable:
-            backend = self.knobs.get(LOGP_BACKEND)
+        found = {name: choice for name, choice in self._choices.items() if name != SELECTED_LOGPROB}
+        refused: list[tuple[str, str]] = []
+        chosen = self._choices.get(SELECTED_LOGPROB)
+        if self.placer.means(LOGP_BACKEND):
             if backend is not None:
                 options = {} if chosen is None else chosen.options
                 found[SELECTED_LOGPROB] = OperatorChoice(backend=backend, options=options)
         elif chosen is not None:
             found[SELECTED_LOGPROB] = chosen
-            why = "it does not know the operator" if how is None else how.inapplicable
-            self.unsupported.append(f"scorer {self.scorer!r} takes no backend for {SELECTED_LOGPROB}: {why}")
+            usual = self.placer.usual.get(LOGP_BACKEND)
+            why = (usual and usual.inapplicable) or "it does not know the operator"
+            said = f"scorer {self._pick.scorer!r} takes no backend for {SELECTED_LOGPROB}: {why}"
+            refused.append((SELECTED_LOGPROB, said))
         for name, choice in found.items():
-            roles = self.catalog.backend(name, choice.backend).roles
-            if self.request.role not in roles:
-                role = self.request.role.value
-                self.unsupported.append(f"backend {choice.backend!r} of {name} does not serve the {role} side")
-        return found
+            if self._role not in self._catalog.backend(name, choice.backend).roles:
+                said = f"backend {choice.backend!r} of {name} does not serve the {self._role.value} side"
+                refused.append((LOGP_BACKEND if name == SELECTED_LOGPROB else name, said))
+        return found, tuple(refused)
+
+
+def _wrong_role(role: Role, scorer: str, catalog: Catalog) -> Sentences:
+    roles = catalog.scorer(scorer).roles
+    if role in roles:
+        return ()
+    can = " and ".join(item.value for item in roles)
+    return (("", f"scorer {scorer!r} plays {can}, not {role.value}"),)
 
 
 def _choices(experiment: Experiment, role: Role) -> dict[str, OperatorChoice]:
     sides = {name: getattr(both, role.value) for name, both in experiment.operators.items()}
     return {name: choice for name, choice in sides.items() if choice is not None}
-
-
-def _shown(value: Json) -> str:
-    return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)

@@ -9,16 +9,28 @@ from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 
 _LOCK = threading.RLock()
+_held = False
+"""Whether the thread that has the lock is redirecting already."""
 
 
 @contextmanager
 def stdout_to_stderr() -> Iterator[None]:
     """Send Python's and the process's standard output to standard error, children of the process included.
 
-    One thread at a time: two that took and gave back the descriptor crosswise would leave it pointing astray.
+    One thread at a time: two that took and gave back the descriptor crosswise would leave it pointing astray. Inside
+    another such context of the same thread there is nothing left to do.
     """
-    with _LOCK, _redirected():
-        yield
+    global _held
+    with _LOCK:
+        if _held:
+            yield
+            return
+        _held = True
+        try:
+            with _redirected():
+                yield
+        finally:
+            _held = False
 
 
 @contextmanager

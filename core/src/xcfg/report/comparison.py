@@ -33,7 +33,7 @@ def print_comparison(out: Console, content: Mapping[str, Json], *, per_rank: boo
 
 
 def verdict(content: Mapping[str, Json]) -> str:
-    """``PASS: max |d| 0.012 within the bfloat16 limit 0.06 over 128 active tokens`` or the reason it is not."""
+    """``PASS: max |d| 0.012 within the bfloat16 limit 0.5 over 128 active tokens`` or the reason it is not."""
     status = content["status"].upper().replace("_", " ")
     counted = f"{content['active_tokens']} active tokens"
     if content["status"] not in ("pass", "fail"):

@@ -18,7 +18,7 @@ from xcfg.model.recorded import Record
 _TABLE = """
 CREATE TABLE record (
     id BLOB, side INTEGER, rank INTEGER, at INTEGER, response INTEGER, prompt INTEGER, positions INTEGER,
-    wide INTEGER, masked INTEGER, stated INTEGER, versions TEXT, place TEXT
+    wide INTEGER, masked INTEGER, stated INTEGER, versions TEXT, place BLOB
 )
 """
 _PRAGMAS = ("journal_mode=OFF", "synchronous=OFF", "temp_store=FILE", "locking_mode=EXCLUSIVE")
@@ -44,12 +44,17 @@ class Stored:
     masked: int
     stated: int
     versions: str
-    place: str
+    where: bytes
 
     @property
     def name(self) -> str:
         """The sequence id."""
-        return self.id.decode("utf-8", "surrogatepass")
+        return _text(self.id)
+
+    @property
+    def place(self) -> str:
+        """Where it stands: file and line."""
+        return _text(self.where)
 
 
 @frozen(eq=False)
@@ -100,7 +105,7 @@ class Store:
             *([] if record.position_ids is None else [record.position_ids.astype(np.int64)]),
         ]
         entry = (
-            record.id.encode("utf-8", "surrogatepass"),
+            _bytes(record.id),
             side,
             -1 if record.rank is None else record.rank,
             self._size,
@@ -111,7 +116,7 @@ class Store:
             int(record.mask is not None),
             self._statement(record),
             json.dumps(record.weight_versions) if record.weight_versions else "[]",
-            record.place,
+            _bytes(record.place),
         )
         for array in arrays:
             self._data.write(array.data)
@@ -133,14 +138,12 @@ class Store:
     def declarations(self, side: int) -> list[tuple[int, int, str]]:
         """Each distinct (rank, number of statement) of a side, by rank, with the place of one such record."""
         query = "SELECT rank, stated, min(place) FROM record WHERE side = ? GROUP BY rank, stated ORDER BY rank, stated"
-        return self._index.execute(query, (side,)).fetchall()
+        return [(rank, stated, _text(place)) for rank, stated, place in self._index.execute(query, (side,))]
 
     def place_without_rank(self, side: int) -> str:
         """The place of a record that states no rank."""
-        found: str = self._index.execute(
-            "SELECT min(place) FROM record WHERE side = ? AND rank < 0", (side,)
-        ).fetchone()[0]
-        return found
+        query = "SELECT min(place) FROM record WHERE side = ? AND rank < 0"
+        return _text(self._index.execute(query, (side,)).fetchone()[0])
 
     def wide(self, side: int) -> bool:
         """Whether any logprobs of a side are float64."""
@@ -177,6 +180,15 @@ class Store:
         marks = ", ".join("?" * len(Stored.__attrs_attrs__))
         self._index.executemany(f"INSERT INTO record VALUES ({marks})", self._pending)
         self._pending.clear()
+
+
+def _bytes(text: str) -> bytes:
+    """UTF-8, also of the halves of characters that the name of a file or an id may hold."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _text(stored: bytes) -> str:
+    return stored.decode("utf-8", "surrogatepass")
 
 
 def _narrow(ids: np.ndarray) -> np.ndarray:
