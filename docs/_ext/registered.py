@@ -114,9 +114,9 @@ def metrics(folder: Path) -> str:
     intro = [
         "# Metrics",
         "",
-        "Over the n active tokens, in float64: `d` is training minus rollout logprob in nats, `r = exp(d)`, and `low` and",
-        "`high` bound the ratio interval of the contract or of the experiment's `clip_range`. A metric that is undefined (a",
-        "correlation with something that does not vary) or beyond the float range is left out, never replaced.",
+        "Over the n active tokens, in float64: `d` is training minus rollout logprob in nats, `r = exp(d)`, and `low`",
+        "and `high` bound the ratio interval of the contract or of the experiment's `clip_range`. A metric that is",
+        "undefined (a correlation with something that does not vary) or beyond the float range is left out.",
         "",
     ]
     rows = [[f"`{name}`", f"`{formula}`"] for name, formula in METRIC_FORMULAS.items()]

@@ -6,14 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from xcfg.api import compare_logprobs
+    from xcfg.model.status import Status
 
-__all__ = ["compare_logprobs"]
+__all__ = ["Status", "compare_logprobs"]
 
 
 def __getattr__(name: str) -> Any:
     """Import the Python API on first use: ``import xcfg`` alone loads nothing."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from xcfg import api
+    if name == "compare_logprobs":
+        from xcfg.api import compare_logprobs
 
-    return getattr(api, name)
+        return compare_logprobs
+    if name == "Status":
+        from xcfg.model.status import Status
+
+        return Status
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

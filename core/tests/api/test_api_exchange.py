@@ -192,7 +192,6 @@ def test_unnamed_sequences_are_told_apart_by_their_rank(dealt):
     assert [(item.worst.sequence, item.worst.rollout_rank) for item in found] == [("0", 1)] * 2
 
 
-@pytest.mark.xfail(strict=True, reason="of equals the lowest rank's is named, not that of the lowest id")
 def test_of_equally_bad_tokens_on_several_ranks_the_lowest_id_is_named(dealt):
     rows = {"rollout": [np.array([-1.0, -1.0])] * 3, "training": [np.array([-1.0, -3.0])] * 3}
     rows["sequence_ids"] = ["b", "z", "a"]

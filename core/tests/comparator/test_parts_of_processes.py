@@ -120,7 +120,7 @@ WORST = WorstToken(
 
 def test_the_worst_of_all_is_the_same_for_all_whether_or_not_it_is_the_own():
     lesser = evolve(WORST, sequence="other", position=90, rollout_logp=-9.0, train_logp=-9.5)
-    reversed_ = evolve(WORST, sequence="later", rollout_logp=-2.75, train_logp=-2.0, position=1)
+    reversed_ = evolve(WORST, sequence="namf", rollout_logp=-2.75, train_logp=-2.0, position=1)
     for parts in ([lesser, WORST, None], [None, WORST, reversed_], [WORST, None, reversed_, lesser]):
         assert together(parts, worst_of_all) == [WORST] * len(parts)
     assert worst_of_all(WORST, ALONE) == WORST

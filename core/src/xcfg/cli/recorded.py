@@ -11,8 +11,10 @@ from pathlib import Path
 from attrs import evolve, frozen
 
 from xcfg.errors import ArtifactError, EnvironmentFault, InvalidInput, PluginError
+from xcfg.importers.generic import FIELDS
 from xcfg.importers.mapping import renamed
 from xcfg.importers.source import Source
+from xcfg.model.codec import unknown
 from xcfg.model.importer import FileFormatDescriptor, ImporterDescriptor
 from xcfg.model.recorded import Record, Row
 from xcfg.model.scorer import Role
@@ -47,10 +49,12 @@ def open_side(path: Path, role: Role, format: str, columns: Mapping[str, str], r
     Raises InvalidInput for a path or format that is not there or cannot be told, ArtifactError for a broken file.
     """
     source = Source(paths=[path], readers=_readers(registry))
-    if format != AUTO:
+    if columns and format not in (AUTO, GENERIC):
+        raise InvalidInput(f"--map names fields of the generic format, not of {format}", where="--map")
+    if columns:
+        chosen = registry.importer(GENERIC)
+    elif format != AUTO:
         chosen = registry.importer(format)
-    elif columns:
-        chosen = registry.importer(GENERIC)  # renamed columns are fields of the generic layout
     else:
         with _named(role):
             chosen = _detected(source, path, registry)
@@ -96,13 +100,16 @@ def columns_of(options: Sequence[str]) -> tuple[dict[str, str], dict[str, str]]:
     sides: dict[str, dict[str, str]] = {"rollout": {}, "training": {}}
     for option in options:
         name, equals, column = option.partition("=")
-        prefix, dot, field = name.partition(".")
-        chosen = [prefix] if dot and prefix in sides else list(sides)
-        field = field if len(chosen) == 1 else name
+        prefix, dot, field = name.rpartition(".")
+        if dot and prefix not in sides:
+            raise InvalidInput(unknown("side", prefix, list(sides)), where="--map")
+        chosen = [prefix] if dot else list(sides)
         if not (equals and field and column):
             raise InvalidInput(
                 f"{option!r} is not FIELD=COLUMN", where="--map", hint="as in --map logprobs=old_log_probs"
             )
+        if field not in FIELDS:
+            raise InvalidInput(unknown("field", field, list(FIELDS)), where="--map")
         for side in chosen:
             if field in sides[side]:
                 raise InvalidInput(f"{field!r} is mapped twice", where="--map")

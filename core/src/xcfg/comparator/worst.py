@@ -46,10 +46,11 @@ def worst_tokens(pairs: NamedPairs, count: int) -> list[InContext]:
 
 
 def worst_of_all(mine: WorstToken | None, exchange: Exchange) -> WorstToken:
-    """The worst token among all participants' worst, of which one has any; the first participant's of equals."""
+    """The worst token among all participants' worst, of which one has any; ties by (sequence id, position)."""
     numbers = np.stack(exchange.gather(np.full(7, -1.0) if mine is None else _numbers(mine)))
     names = gather_texts("" if mine is None else mine.sequence, exchange)
-    at = int(np.argmax(numbers[:, 0]))
+    largest = np.flatnonzero(numbers[:, 0] == numbers[:, 0].max()).tolist()
+    at = min(largest, key=lambda place: (names[place].encode("utf-8", "surrogatepass"), numbers[place, 1]))
     _, position, token, rollout, train, rollout_rank, train_rank = numbers[at].tolist()
     return WorstToken(
         sequence=names[at],

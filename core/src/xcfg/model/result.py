@@ -115,3 +115,7 @@ class Comparison:
     assumed: tuple[str, ...] = field(default=(), converter=tupled)
     limits: Mapping[str, float] = field(factory=dict, converter=freeze)
     clip_interval: tuple[float, float] | None = None
+
+    def __bool__(self) -> bool:
+        """Raise TypeError: ``if comparison`` would be true of a failure too."""
+        raise TypeError("a Comparison is neither true nor false: ask for comparison.status, which is 'pass' or is not")

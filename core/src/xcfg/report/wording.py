@@ -44,7 +44,7 @@ def token_words(item: Mapping[str, Json]) -> str:
     """Where a token stands and what both sides say of it."""
     text = f" {item['text']!r}" if item.get("text") else ""
     return (
-        f"sequence {item['sequence']}, position {item['position']}, token {item['token']}{text}: rollout "
+        f"sequence {item['sequence']!r}, position {item['position']}, token {item['token']}{text}: rollout "
         f"{item['rollout_logp']:.6f} (rank {item['rollout_rank']}), training {item['train_logp']:.6f} "
         f"(rank {item['train_rank']}), d {item['train_logp'] - item['rollout_logp']:+.6f}"
     )

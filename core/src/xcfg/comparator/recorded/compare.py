@@ -19,8 +19,9 @@ from xcfg.comparator.recorded.join import Join
 from xcfg.comparator.recorded.pairs import PairsWriter, StoredPairs
 from xcfg.comparator.recorded.store import Store
 from xcfg.comparator.tolerance import Row, dtype_findings, lowest, row
+from xcfg.model.knob import SourceClass
 from xcfg.model.recorded import Record
-from xcfg.model.result import Comparison, RankComparison
+from xcfg.model.result import Comparison, Finding, RankComparison
 from xcfg.model.status import Status
 from xcfg.model.tolerance import ToleranceContract
 
@@ -120,6 +121,27 @@ def _invalid(base: Comparison, defects: list[Defect]) -> Comparison:
     return evolve(base, status=defect.status, reason=defect.reason)
 
 
+SAME_BITS = 16
+"""Active tokens from which no difference in any bit is worth a word: two engines rarely agree so far."""
+
+
+def _same_bits(comparison: Comparison) -> list[Finding]:
+    """A finding where the two files hold the very same numbers; the verdict stays."""
+    if comparison.metrics.get("frac_unequal") != 0.0 or comparison.active_tokens < SAME_BITS:
+        return []
+    return [
+        Finding(
+            source_class=SourceClass.LOGICAL.value,
+            subclass="observation",
+            rule="bitwise_equal",
+            evidence={"active_tokens": comparison.active_tokens, "frac_unequal": 0.0},
+            advice="every logprob is equal in every bit: make sure that the training side was computed, and not copied "
+            "from the rollout",
+            confidence="low",
+        )
+    ]
+
+
 def _judge(base: Comparison, pairs: StoredPairs, sides: Sequence[Declared], terms: Terms) -> Comparison:
     interval = terms.clip_range or terms.contract.clip_interval
     comparison = judged(base, pairs, _row(sides, terms), interval)
@@ -127,6 +149,7 @@ def _judge(base: Comparison, pairs: StoredPairs, sides: Sequence[Declared], term
     groups = list(pairs.by_rank())
     return evolve(
         comparison,
+        findings=(*comparison.findings, *_same_bits(comparison)),
         per_rank=[
             RankComparison(
                 rollout_rank=ranks[0],
