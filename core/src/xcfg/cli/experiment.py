@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from attrs import frozen
 
-from xcfg.planner.build import MAX_CASES
+from xcfg.model.experiment import Mode
+from xcfg.planner.counting import MAX_CASES
 
 if TYPE_CHECKING:
     from xcfg.model.plan import Plan
@@ -23,6 +24,7 @@ class Selection:
     experiment: Path
     overrides: tuple[str, ...] = ()
     mode: str | None = None
+    profiles: tuple[str, ...] = ()
     slice_name: str = ""
     filters: tuple[str, ...] = ()
     max_cases: int = MAX_CASES
@@ -33,7 +35,9 @@ def selection_options(command: Callable[..., Any]) -> Callable[..., Any]:
     decorators = [
         click.argument("experiment", type=click.Path(path_type=Path)),
         click.argument("overrides", nargs=-1, metavar="[KEY=VALUE]..."),
-        click.option("--mode", type=click.Choice(["one_at_a_time", "product"]), help="Instead of the file's mode."),
+        click.option("--mode", type=click.Choice([mode.value for mode in Mode]), help="Instead of the file's mode."),
+        click.option("--profile", "profiles", multiple=True, metavar="NAME",
+                     help="The cases of an ablation profile (A0 to A5, or the file's own) instead of the axes'."),
         click.option("--slice", "slice_name", default="", help="Only the cases of this named slice."),
         click.option("--filter", "filters", multiple=True, metavar="KNOB=VALUE", help="Only cases with this value."),
         click.option("--max-cases", type=click.IntRange(min=1), default=MAX_CASES, show_default=True,
@@ -46,7 +50,6 @@ def selection_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def planned(selection: Selection, registry: Registry) -> Plan:
     """Load the experiment and expand it."""
-    from xcfg.model.experiment import Mode
     from xcfg.planner.build import build_plan
     from xcfg.planner.load import load_experiment
 
@@ -56,6 +59,7 @@ def planned(selection: Selection, registry: Registry) -> Plan:
         root=loaded.root,
         registry=registry,
         mode=Mode(selection.mode) if selection.mode else None,
+        profiles=selection.profiles,
         slice_name=selection.slice_name,
         filters=selection.filters,
         max_cases=selection.max_cases,

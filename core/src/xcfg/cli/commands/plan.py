@@ -45,12 +45,13 @@ def plan(
     KEY=VALUE overrides a field of the file by its dotted path, for example axes.rollout.dtype=[bfloat16,float32].
     """
     registry = session.registry(allow_fake=allow_fake)
-    made = planned(Selection(**selected), registry)
+    selection = Selection(**selected)
+    made = planned(selection, registry)
     if output is not None:
         _write(output, made)
     if strict:
         refuse_unsupported(made)
-    content = document("plan", **summary(made, registry))
+    content = document("plan", **summary(made, registry), unaligned=_unaligned(made, selection, registry))
     if explained:
         case = find_case(made, explained)
         emit(session, as_json, {**content, "case": _full(case)}, lambda out: _explain(out, case))
@@ -117,6 +118,15 @@ def summary(plan: Plan, registry: Registry) -> dict[str, Json]:
     }
 
 
+def _unaligned(plan: Plan, selection: Selection, registry: Registry) -> dict[str, str]:
+    """What the profiles could not align, knob to reason; empty without profiles."""
+    from xcfg.planner.build import unaligned
+
+    if not selection.profiles:
+        return {}
+    return dict(unaligned(plan.experiment, root=Path(plan.root), registry=registry, profiles=selection.profiles))
+
+
 def _full(case: Case) -> Json:
     from xcfg.model.codec import unstructure
 
@@ -135,6 +145,8 @@ def print_plan(out: Console, content: Mapping[str, Json]) -> None:
     table(out, ["case", "name", "changed from the baseline", "rejected"], rows)
     counts = content["counts"]
     out.print(f"{counts['planned']} cases planned, {counts['rejected']} rejected")
+    for knob, reason in content.get("unaligned", {}).items():
+        out.print(f"{knob} keeps its production value: {reason}", markup=False)
     if content["fake"]:
         out.print(FAKE_NOTE)
 
