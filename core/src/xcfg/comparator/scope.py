@@ -30,7 +30,8 @@ class Fit:
             self._about = float(reference[0])
         self._count += len(reference)
         x, y = reference - self._about, candidate - self._about
-        self._sums += [x.sum(), y.sum(), np.square(x).sum(), np.square(y).sum(), (x * y).sum()]
+        with np.errstate(over="ignore"):  # beyond 1e154 nats there is no correlation to speak of
+            self._sums += [x.sum(), y.sum(), np.square(x).sum(), np.square(y).sum(), (x * y).sum()]
         self._least = np.minimum(self._least, [reference.min(), candidate.min()])
         self._most = np.maximum(self._most, [reference.max(), candidate.max()])
 
