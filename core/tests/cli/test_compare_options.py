@@ -120,9 +120,15 @@ def test_a_dtype_fills_in_and_may_not_contradict(xcfg, tmp_path: Path) -> None:
         done = compared(xcfg, tmp_path, silent, silent, "--dtype", name)
         assert (done.document["status"], done.document["dtype"]) == ("pass", "float32")
         assert "dtype" not in done.document["assumed"]
-    done = compared(xcfg, tmp_path, silent, [record(dtype="bfloat16")], "--dtype", "float32")
-    assert (done.code, error(done)["where"]) == (2, "training.jsonl line 1")
-    assert error(done)["message"] == "training records state dtype bfloat16, --dtype says float32"
+    for one in ("float32", "bfloat16"):  # the option speaks for the silent side alone, and the lower of both judges
+        other = "bfloat16" if one == "float32" else "float32"
+        done = compared(xcfg, tmp_path, silent, [record(dtype=one)], "--dtype", other)
+        assert (done.document["status"], done.document["dtype"]) == ("pass", "bfloat16")
+        assert "dtype" not in done.document["assumed"]
+    stated = [record(dtype="bfloat16")]
+    done = compared(xcfg, tmp_path, stated, stated, "--dtype", "float32")
+    assert (done.code, error(done)["where"]) == (2, "rollout.jsonl line 1")
+    assert error(done)["message"] == "rollout records state dtype bfloat16, --dtype says float32"
     done = compared(xcfg, tmp_path, silent, silent, "--dtype", "float8_e4m3fn")
     assert (done.document["status"], done.document["dtype"], done.code) == ("no_threshold", "float8_e4m3fn", 6)
     assert done.document["metrics"]["max_abs_dlogp"] == 0.0

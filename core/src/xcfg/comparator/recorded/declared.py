@@ -32,9 +32,11 @@ def declared(store: Store, dtype: str, faults: Faults) -> tuple[Declared, Declar
     """Both sides. ``dtype`` fills in for records that state none.
 
     Without it they count as the lowest dtype that any record of either side states, which is then assumed.
-    Raises InvalidInput where ``dtype`` contradicts a record.
+    Raises InvalidInput where ``dtype`` contradicts a record and fills in for none.
     """
-    stated = [_stated(store, side, dtype) for side in (0, 1)]
+    stated = [_stated(store, side) for side in (0, 1)]
+    if dtype:
+        stated = _filled(stated, dtype)
     if not faults.has(Status.INVALID_ARTIFACT):  # the records of a refused rank are not among those stored
         for side, by_rank in enumerate(stated):
             _complete(side, sorted(by_rank), store, faults)
@@ -43,19 +45,30 @@ def declared(store: Store, dtype: str, faults: Faults) -> tuple[Declared, Declar
     return rollout, training
 
 
-def _stated(store: Store, side: int, dtype: str) -> dict[int, dict[str, str]]:
+def _stated(store: Store, side: int) -> dict[int, dict[str, str]]:
     """Rank to each dtype that its records state, empty for none, with the place of one of them."""
     by_rank: dict[int, dict[str, str]] = {}
     for rank, number, place in store.declarations(side):
-        said = str(store.statements[number]["dtype"])
-        if dtype and said and said != dtype:
-            raise InvalidInput(
-                f"{SIDES[side]} records state dtype {said}, --dtype says {dtype}",
-                where=place,
-                hint="leave --dtype out, or correct the records",
-            )
-        by_rank.setdefault(rank, {}).setdefault(said or dtype, place)
+        by_rank.setdefault(rank, {}).setdefault(str(store.statements[number]["dtype"]), place)
     return by_rank
+
+
+def _filled(stated: list[dict[int, dict[str, str]]], dtype: str) -> list[dict[int, dict[str, str]]]:
+    """The same with ``dtype`` in place of none. Raises InvalidInput where it would only contradict."""
+    every = [(side, dtypes) for side, by_rank in enumerate(stated) for dtypes in by_rank.values()]
+    if not any("" in dtypes for _, dtypes in every):
+        for side, dtypes in every:
+            for said, place in dtypes.items():
+                if said != dtype:
+                    raise InvalidInput(
+                        f"{SIDES[side]} records state dtype {said}, --dtype says {dtype}",
+                        where=place,
+                        hint="leave --dtype out, or correct the records",
+                    )
+    return [
+        {rank: {said or dtype: place for said, place in dtypes.items()} for rank, dtypes in by_rank.items()}
+        for by_rank in stated
+    ]
 
 
 def _side(by_rank: Mapping[int, Mapping[str, str]], known: str) -> Declared:
