@@ -140,14 +140,6 @@ def test_a_pickle_under_another_name_is_never_opened(xcfg, tmp_path: Path, suffi
     assert not witness.exists()
 
 
-def test_a_pickle_by_its_own_name_is_of_no_known_format(xcfg, tmp_path: Path) -> None:
-    path = tmp_path / "training.pkl"
-    path.write_bytes(pickle.dumps([1]))
-    done = xcfg("compare", jsonl(tmp_path / "rollout", ROWS), path, "--json")
-    assert (done.document["status"], done.code) == ("error", 2)
-    assert ".pkl" in done.out and ".parquet" in done.out
-
-
 def test_an_array_of_objects_is_a_pickle(xcfg, tmp_path: Path) -> None:
     witness = tmp_path / "ran"
     path = tmp_path / "training.npz"
@@ -233,3 +225,20 @@ def test_a_file_that_may_not_be_read(xcfg, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(Path, "open", refuse)
     done = xcfg("compare", good, good)
     assert done.code == 2 and "Permission denied" in done.err and "training.jsonl" in done.err
+
+
+@pytest.mark.parametrize("name", ["batch.pkl", "batch.PICKLE"])
+def test_a_pickle_by_its_suffix_is_never_opened(xcfg, tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(b"not even looked at")
+    done = xcfg("compare", path, path, "--json")
+    assert (done.code, done.document["status"]) == (6, "invalid_artifact")
+    assert f"{name}: a pickle runs code when it is opened" in done.document["reason"]
+
+
+def test_a_torch_file_names_the_distribution_that_opens_it(xcfg, tmp_path: Path) -> None:
+    path = tmp_path / "batch.pt"
+    path.write_bytes(b"x")
+    done = xcfg("--no-plugins", "compare", path, path, "--json")
+    assert done.code == 2
+    assert "xcfg-torch" in done.document["errors"][0]["hint"]

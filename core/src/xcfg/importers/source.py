@@ -12,6 +12,10 @@ from xcfg.model.json import tupled
 from xcfg.model.recorded import Row
 from xcfg.plugin.protocols import FileReader
 
+PICKLES = (".pkl", ".pickle")
+ELSEWHERE = dict.fromkeys((".pt", ".pth"), "install xcfg-torch, which opens files of torch.save")
+"""What to do about a suffix that another distribution of this project opens."""
+
 
 @frozen(kw_only=True)
 class Source:
@@ -20,7 +24,8 @@ class Source:
     ``readers`` maps a suffix (``.jsonl``, ``.jsonl.gz``) to the function that reads such files; the longest suffix that
     fits counts, in any case of letters.
 
-    Raises InvalidInput: a path is missing, cannot be read, has no known suffix, or is a folder without such a file.
+    Raises InvalidInput: a path is missing, cannot be read, has no known suffix, or is a folder without such a file;
+    ArtifactError for a pickle.
     """
 
     paths: tuple[Path, ...] = field(converter=tupled)
@@ -71,6 +76,12 @@ class Source:
         if not files:
             raise InvalidInput("the folder has no file of a known format", where=str(path), hint=hint)
         if not self._suffix(files[0]):
+            if path.suffix.lower() in PICKLES:
+                hint = "save the tensors with safetensors, or the records as JSONL or Parquet"
+                raise ArtifactError(
+                    "a pickle runs code when it is opened, and is never read", where=path.name, hint=hint
+                )
+            hint = ELSEWHERE.get(path.suffix.lower(), hint)
             raise InvalidInput(f"the suffix {path.suffix!r} is of no known format", where=str(path), hint=hint)
         return files
 
