@@ -52,7 +52,7 @@ def test_the_worst_token_is_that_of_the_largest_failing_case() -> None:
     small = case("fail", metrics={"max_abs_dlogp": 0.7}, worst={**worst, **ranks, "sequence": "small"})
     large = case("fail", metrics={"max_abs_dlogp": 1.0}, worst={**worst, **ranks})
     text = printed(small, large)
-    assert "sequence s1, position 4, token 9: rollout -1.000000 (rank 0), training -2.000000 (rank 1)" in text
+    assert "sequence 's1', position 4, token 9: rollout -1.000000 (rank 0), training -2.000000 (rank 1)" in text
     assert "sequence small" not in text
 
 

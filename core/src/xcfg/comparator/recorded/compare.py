@@ -70,9 +70,10 @@ def compare_recorded(
         base = _base(sides, terms)
         if faults.has(Status.INVALID_ARTIFACT):
             return Recorded(comparison=_invalid(base, faults.defects()))
-        join = Join(store=store, faults=faults, writer=PairsWriter(scratch, wide=(store.wide(0), store.wide(1))))
-        join.run()
-        pairs = join.writer.finish()
+        with PairsWriter(scratch, wide=(store.wide(0), store.wide(1))) as writer:
+            join = Join(store=store, faults=faults, writer=writer)
+            join.run()
+            pairs = writer.finish()
         unknown = sorted(join.unknown | {name for side in sides for name in side.unknown})
         base = evolve(
             base,

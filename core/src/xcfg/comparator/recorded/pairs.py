@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
+from types import TracebackType
 
 import numpy as np
 from attrs import frozen
@@ -17,16 +19,31 @@ _IDS = "ids"
 
 
 class PairsWriter:
-    """Appends rows. ``wide`` tells of each side whether any of its logprobs is float64."""
+    """Appends rows; a context manager. ``wide`` tells of each side whether any of its logprobs is float64."""
 
     def __init__(self, folder: Path, wide: tuple[bool, bool]) -> None:
         """Open empty files."""
         self._folder = folder
         rollout, train = (np.dtype(np.float64 if side else np.float32) for side in wide)
         self._dtypes = {"rollout": rollout, "train": train, "position": np.dtype("i4"), "token": np.dtype("i8")}
-        self._files = {name: (folder / f"{name}.bin").open("wb", buffering=1 << 20) for name in (*_COLUMNS, _IDS)}
+        with ExitStack() as opening:
+            self._files = {
+                name: opening.enter_context((folder / f"{name}.bin").open("wb", buffering=1 << 20))
+                for name in (*_COLUMNS, _IDS)
+            }
+            self._open = opening.pop_all()
         self._rows = {name: array("q") for name in ("length", "sequence", "rollout_rank", "train_rank", "judged")}
         self._ends = array("q", [0])
+
+    def __enter__(self) -> PairsWriter:
+        """The writer itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the files."""
+        self._open.close()
 
     def sequence(self, id: bytes) -> None:
         """Begin the rows of a sequence."""
@@ -43,8 +60,7 @@ class PairsWriter:
 
     def finish(self) -> StoredPairs:
         """Close the files and open them for reading: the judged rows."""
-        for file in self._files.values():
-            file.close()
+        self._open.close()
         rows = {name: np.array(numbers, dtype=np.int64) for name, numbers in self._rows.items()}
         return StoredPairs(
             folder=self._folder,

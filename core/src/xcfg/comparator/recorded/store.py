@@ -6,6 +6,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterator
+from contextlib import ExitStack, closing
 from pathlib import Path
 from types import TracebackType
 
@@ -75,14 +76,16 @@ class Store:
         """Open empty files."""
         self.statements: list[dict[str, Json]] = []
         self._numbers: dict[object, int] = {}
-        self._data = (folder / "records.bin").open("w+b", buffering=1 << 20)
         self._size = 0
         self._pending: list[tuple[object, ...]] = []
-        self._index = sqlite3.connect(folder / "index.sqlite", isolation_level=None)
-        for pragma in _PRAGMAS:
-            self._index.execute(f"PRAGMA {pragma}")
-        self._index.execute(_TABLE)
-        self._index.execute("BEGIN")  # one transaction: a record a transaction takes twice as long
+        with ExitStack() as opening:
+            self._data = opening.enter_context((folder / "records.bin").open("w+b", buffering=1 << 20))
+            self._index = opening.enter_context(closing(sqlite3.connect(folder / "index.sqlite", isolation_level=None)))
+            for pragma in _PRAGMAS:
+                self._index.execute(f"PRAGMA {pragma}")
+            self._index.execute(_TABLE)
+            self._index.execute("BEGIN")  # one transaction: a record a transaction takes twice as long
+            self._open = opening.pop_all()
 
     def __enter__(self) -> Store:
         """The store itself."""
@@ -92,8 +95,7 @@ class Store:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Close both files."""
-        self._index.close()
-        self._data.close()
+        self._open.close()
 
     def append(self, side: int, record: Record) -> None:
         """Write one record whose lengths agree."""
