@@ -13,7 +13,10 @@ RECORDED = Path(__file__).parents[2] / "docs/examples/recorded"
 def largest() -> float:
     """max abs(d) straight from the two files."""
     sides = [
-        {item["id"]: item["logprobs"] for item in map(json.loads, (RECORDED / f"{name}.jsonl").read_text().splitlines())}
+        {
+            item["id"]: item["logprobs"]
+            for item in map(json.loads, (RECORDED / f"{name}.jsonl").read_text().splitlines())
+        }
         for name in ("rollout", "training")
     ]
     return max(abs(t - r) for name, row in sides[0].items() for r, t in zip(row, sides[1][name], strict=True))

@@ -41,7 +41,7 @@ source_paths = ["src/"]
 only_mutate = ["src/xcfg/comparator/*"]
 do_not_mutate_patterns = ['^\\s*advice=']  # what a finding advises is prose
 pytest_add_cli_args = ["--hypothesis-profile=mutation", "-p", "no:cacheprovider"]
-pytest_add_cli_args_test_selection = ["tests/comparator"]
+pytest_add_cli_args_test_selection = ["tests/comparator", "tests/api"]
 use_git_change_detection = false
 
 [tool.pytest.ini_options]
@@ -54,9 +54,10 @@ Mutants = dict[str, tuple[int | None, str]]
 
 
 def prepare(folder: Path) -> None:
-    """Core's sources and the comparator's tests, where mutmut looks for them."""
+    """Core's sources, the comparator's tests and those of the Python API, where mutmut looks for them."""
     ignored = shutil.ignore_patterns("__pycache__", ".hypothesis")
-    for name, source in (("src", "core/src"), ("tests/comparator", "core/tests/comparator")):
+    copied = {"src": "core/src", "tests/comparator": "core/tests/comparator", "tests/api": "core/tests/api"}
+    for name, source in copied.items():
         for held in (folder / name, folder / "mutants" / name) if name != "src" else (folder / name,):
             shutil.rmtree(held, ignore_errors=True)
         shutil.copytree(ROOT / source, folder / name, ignore=ignored)
