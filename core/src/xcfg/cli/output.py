@@ -84,12 +84,7 @@ def _forget_reader() -> None:
 
 
 def table(out: Console, headings: list[str], rows: list[list[str]]) -> None:
-    """A plain table; markup in cells is shown, not interpreted."""
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
+    """A plain table, its headings also where there is no row."""
+    from xcfg.report.layout import print_table
 
-    made = Table(*headings, box=box.SIMPLE_HEAD, pad_edge=False)
-    for row in rows:
-        made.add_row(*(Text(cell) for cell in row))
-    out.print(made, soft_wrap=False)
+    print_table(out, headings, rows, empty=True)

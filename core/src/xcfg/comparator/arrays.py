@@ -8,7 +8,7 @@ import numpy as np
 from attrs import field, frozen
 
 from xcfg.comparator.blocks import Block, PairedRow, cuts
-from xcfg.comparator.values import POSITIVE_ROUNDING
+from xcfg.comparator.values import not_finite, positive, sound
 from xcfg.model.sample import ragged
 
 UNKNOWN_TOKEN = -1
@@ -114,9 +114,9 @@ def census(pairs: ArrayPairs) -> Census:
     for block in pairs.blocks():
         active += len(block.rollout)
         sides = {"rollout": block.rollout, "training": block.train}
-        if all(side.max() <= POSITIVE_ROUNDING and side.min() > -np.inf for side in sides.values()):
-            continue  # a NaN makes both extremes NaN
-        for kind, wrong in (("not_finite", _not_finite), ("positive", _positive)):
+        if all(sound(side) for side in sides.values()):
+            continue
+        for kind, wrong in (("not_finite", not_finite), ("positive", positive)):
             marked = {side: wrong(values) for side, values in sides.items()}
             counts[kind] += sum(int(np.count_nonzero(marks)) for marks in marked.values())
             found = [(int(np.argmax(marks)), side) for side, marks in marked.items() if marks.any()]
@@ -126,14 +126,3 @@ def census(pairs: ArrayPairs) -> Census:
                 place = f"in sequence {row!r} at position {int(block.position[at])} on rank {pairs.rank}"
                 first[kind] = f"{side} {float(sides[side][at])} {place}"
     return Census(active=active, **counts, first=first["positive"] or first["not_finite"])
-
-
-def _not_finite(logp: np.ndarray) -> np.ndarray:
-    marks: np.ndarray = ~np.isfinite(logp)
-    return marks
-
-
-def _positive(logp: np.ndarray) -> np.ndarray:
-    with np.errstate(invalid="ignore"):
-        marks: np.ndarray = np.isfinite(logp) & (logp > POSITIVE_ROUNDING)
-    return marks

@@ -7,6 +7,8 @@ from typing import Protocol
 
 import numpy as np
 
+from xcfg.comparator.utf8 import decoded, encoded
+
 
 class Exchange(Protocol):
     """Brings an array of every participant to every participant; each must make the same calls in the same order."""
@@ -17,8 +19,8 @@ class Exchange(Protocol):
 
 def gather_texts(text: str, exchange: Exchange) -> list[str]:
     """The text of every participant, in rank order, through an exchange of numbers."""
-    mine = np.frombuffer(text.encode("utf-8", "surrogatepass"), dtype=np.uint8).astype(np.float64)
-    return [bytes(part.astype(np.uint8)).decode("utf-8", "surrogatepass") for part in exchange.gather(mine)]
+    mine = np.frombuffer(encoded(text), dtype=np.uint8).astype(np.float64)
+    return [decoded(bytes(part.astype(np.uint8))) for part in exchange.gather(mine)]
 
 
 class _Alone:

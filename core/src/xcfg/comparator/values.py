@@ -14,17 +14,36 @@ POSITIVE_ROUNDING = 1e-3
 """Nats above 0 that rounding explains; beyond it the artifact is wrong (measurement contract, recorded defects)."""
 
 
+def sound(logp: np.ndarray) -> bool:
+    """Whether no value, active or not, is one that a comparison may not contain: the quick answer for most arrays."""
+    return not len(logp) or bool(logp.max() <= POSITIVE_ROUNDING and logp.min() > -np.inf)  # NaN makes both NaN
+
+
+def not_finite(logp: np.ndarray) -> np.ndarray:
+    """(n,) bool: NaN or infinite."""
+    marks: np.ndarray = ~np.isfinite(logp)
+    return marks
+
+
+def positive(logp: np.ndarray) -> np.ndarray:
+    """(n,) bool: a finite logprob above what rounding explains."""
+    with np.errstate(invalid="ignore"):
+        marks: np.ndarray = np.isfinite(logp) & (logp > POSITIVE_ROUNDING)
+    return marks
+
+
 def value_defects(ids: tuple[str, ...], side: str, rows: SideRows) -> Iterator[Defect]:
     """Defects of the active logprobs of every row of one side, replicas included."""
     samples = rows.samples
     active = samples.action_mask
-    finite = np.isfinite(samples.logprobs)
-    infinite = active & ~finite
+    if sound(samples.logprobs):
+        return
+    infinite = active & not_finite(samples.logprobs)
     if infinite.any():
         yield Defect(Status.NON_FINITE, _sentence(ids, side, rows, infinite, "not finite"))
-    positive = active & finite & (samples.logprobs > POSITIVE_ROUNDING)
-    if positive.any():
-        yield Defect(Status.INVALID_ARTIFACT, _sentence(ids, side, rows, positive, f"above {POSITIVE_ROUNDING:g}"))
+    above = active & positive(samples.logprobs)
+    if above.any():
+        yield Defect(Status.INVALID_ARTIFACT, _sentence(ids, side, rows, above, f"above {POSITIVE_ROUNDING:g}"))
 
 
 def _sentence(ids: tuple[str, ...], side: str, rows: SideRows, bad: np.ndarray, what: str) -> str:

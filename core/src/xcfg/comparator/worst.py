@@ -7,6 +7,7 @@ from attrs import field, frozen
 
 from xcfg.comparator.blocks import NamedPairs, PairedRow
 from xcfg.comparator.exchange import Exchange, gather_texts
+from xcfg.comparator.utf8 import encoded
 from xcfg.model.json import tupled
 from xcfg.model.result import WorstToken
 
@@ -50,7 +51,7 @@ def worst_of_all(mine: WorstToken | None, exchange: Exchange) -> WorstToken:
     numbers = np.stack(exchange.gather(np.full(7, -1.0) if mine is None else _numbers(mine)))
     names = gather_texts("" if mine is None else mine.sequence, exchange)
     largest = np.flatnonzero(numbers[:, 0] == numbers[:, 0].max()).tolist()
-    at = min(largest, key=lambda place: (names[place].encode("utf-8", "surrogatepass"), numbers[place, 1]))
+    at = min(largest, key=lambda place: (encoded(names[place]), numbers[place, 1]))
     _, position, token, rollout, train, rollout_rank, train_rank = numbers[at].tolist()
     return WorstToken(
         sequence=names[at],

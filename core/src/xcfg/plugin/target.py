@@ -9,15 +9,20 @@ from xcfg.errors import PluginError
 from xcfg.plugin.stdout import stdout_to_stderr
 
 
+def resolve(target: str) -> Any:
+    """The object at ``module:attribute``. Raises whatever importing it raises."""
+    module, _, path = target.partition(":")
+    found: Any = import_module(module)
+    for name in path.split("."):
+        found = getattr(found, name)
+    return found
+
+
 def load_target(target: str, owner: str) -> Any:
     """The object at ``module:attribute``. Raises PluginError, naming the distribution ``owner``, if there is none."""
-    module, _, path = target.partition(":")
     try:
         with stdout_to_stderr():
-            found: Any = import_module(module)
-            for name in path.split("."):
-                found = getattr(found, name)
+            return resolve(target)
     except Exception as error:  # importing another distribution's code may raise anything
         message = f"{target} cannot be loaded: {type(error).__name__}: {error}"
         raise PluginError(message, where=owner) from error
-    return found

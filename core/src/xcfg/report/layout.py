@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-def print_table(out: Console, headings: list[str], rows: list[list[str]]) -> None:
-    """Print a table, nothing without rows; markup in cells is shown, not interpreted."""
-    if rows:
+def print_table(out: Console, headings: list[str], rows: list[list[str]], *, empty: bool = False) -> None:
+    """Print a table; without rows nothing, or with ``empty`` its headings. Markup in cells is shown as it is."""
+    if rows or empty:
         made = Table(*headings, box=box.SIMPLE_HEAD, pad_edge=False)
         for row in rows:
             made.add_row(*(Text(cell) for cell in row))

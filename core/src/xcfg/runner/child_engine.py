@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -16,17 +15,9 @@ from xcfg.model.capability import Unobservable, Unsupported
 from xcfg.model.json import Json
 from xcfg.model.knob import Lifecycle
 from xcfg.plugin.protocols import Materializer, Scorer, ScorerSpec, Settings
+from xcfg.plugin.target import resolve
 from xcfg.runner.launch import KnobTask, LaunchSpec
 from xcfg.runner.rank_record import KnobReading
-
-
-def load(target: str) -> Any:
-    """The object of an import string ``module:name``."""
-    module, _, name = target.partition(":")
-    found: Any = import_module(module)
-    for part in name.split("."):
-        found = getattr(found, part)
-    return found
 
 
 @define
@@ -68,7 +59,7 @@ class Knobs:
 
     def _materializer(self, task: KnobTask) -> Materializer:
         if task.target not in self.made:
-            self.made[task.target] = load(task.target)()
+            self.made[task.target] = resolve(task.target)()
         return self.made[task.target]
 
 
@@ -92,7 +83,7 @@ def prepare(spec: LaunchSpec, knobs: Knobs) -> Settings:
 
 def open_scorer(spec: LaunchSpec, settings: Settings, rank: int) -> Scorer:
     """The scorer of this rank with its engine built."""
-    scorer: Scorer = load(spec.target)()
+    scorer: Scorer = resolve(spec.target)()
     try:
         scorer.open(
             ScorerSpec(

@@ -15,7 +15,8 @@ from xcfg.model.kernel import OPERATOR_OF_KNOB, BoundKernel
 from xcfg.model.knob import Lifecycle
 from xcfg.model.sample import Samples, TokenBatch
 from xcfg.plugin.protocols import KernelBackend, Scored, Scorer, ScoreRequest, ScorerIdentity, Settings
-from xcfg.runner.child_engine import Knobs, load
+from xcfg.plugin.target import resolve
+from xcfg.runner.child_engine import Knobs
 from xcfg.runner.counted import Counted
 from xcfg.runner.launch import OperatorTask, Step
 from xcfg.runner.memory import peak_rss
@@ -92,7 +93,7 @@ def _bind(scorer: Scorer, tasks: tuple[OperatorTask, ...], stack: ExitStack) -> 
         request = scorer.kernel_request(task.operator, task.options)
         if request is None:
             raise UnsupportedError(f"the scorer lets no backend take over {task.operator}", where=task.operator)
-        backend: KernelBackend = load(task.target)()
+        backend: KernelBackend = resolve(task.target)()
         found = backend.probe(request)
         if isinstance(found, Unsupported):
             raise UnsupportedError(f"{task.operator} = {task.backend}: {found.reason}", where=task.operator)

@@ -8,7 +8,8 @@ import numpy as np
 
 from xcfg.comparator.recorded.faults import Faults
 from xcfg.comparator.recorded.store import Store
-from xcfg.comparator.values import POSITIVE_ROUNDING
+from xcfg.comparator.utf8 import encoded
+from xcfg.comparator.values import POSITIVE_ROUNDING, not_finite, positive, sound
 from xcfg.model.recorded import Record
 from xcfg.model.status import Status
 
@@ -22,7 +23,7 @@ def ingest(side: int, records: Iterable[Record], store: Store, faults: Faults) -
     empty = True
     for record in records:
         empty = False
-        key = (record.id.encode("utf-8", "surrogatepass"), -1 if record.rank is None else record.rank)
+        key = (encoded(record.id), -1 if record.rank is None else record.rank)
         if wrong := _lengths(record):
             faults.add(Status.INVALID_ARTIFACT, "length", key, f"{_at(side, record)}: {wrong}")
             continue
@@ -57,19 +58,16 @@ def _lengths(record: Record) -> str:
 def _values(side: int, record: Record, key: tuple[bytes, int], faults: Faults) -> None:
     """Active values that are no logprob; what stands in an inactive place is never looked at."""
     logprobs = record.logprobs
-    if not len(logprobs) or (logprobs.max() <= POSITIVE_ROUNDING and logprobs.min() > -np.inf):
-        return  # a NaN makes both extremes NaN
-    finite = np.isfinite(logprobs)
-    wrong = ~finite if record.mask is None else ~finite & record.mask
+    if sound(logprobs):
+        return
+    active = True if record.mask is None else record.mask
+    wrong = not_finite(logprobs) & active
     if wrong.any():
         _first(side, record, key, faults, wrong, Status.NON_FINITE, "not finite")
-    with np.errstate(invalid="ignore"):
-        positive = finite & (logprobs > POSITIVE_ROUNDING)
-    if record.mask is not None:
-        positive &= record.mask
-    if positive.any():
+    above = positive(logprobs) & active
+    if above.any():
         said = f"above {POSITIVE_ROUNDING:g}, a probability above one"
-        _first(side, record, key, faults, positive, Status.INVALID_ARTIFACT, said)
+        _first(side, record, key, faults, above, Status.INVALID_ARTIFACT, said)
 
 
 def _first(

@@ -12,6 +12,7 @@ import numpy as np
 from attrs import frozen
 
 from xcfg.comparator.blocks import Block, PairedRow, cuts
+from xcfg.comparator.utf8 import decoded
 from xcfg.model.sample import ragged
 
 _COLUMNS = ("rollout", "train", "position", "token")
@@ -125,7 +126,7 @@ class StoredPairs:
         first, end = self.ends[sequence : sequence + 2].tolist()
         with (self.folder / f"{_IDS}.bin").open("rb") as file:
             file.seek(first)
-            return file.read(end - first).decode("utf-8", "surrogatepass")
+            return decoded(file.read(end - first))
 
     def _read(self, name: str, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
         """A column of ascending rows: one read from the first to the last."""

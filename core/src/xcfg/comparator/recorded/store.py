@@ -13,6 +13,7 @@ from types import TracebackType
 import numpy as np
 from attrs import frozen
 
+from xcfg.comparator.utf8 import decoded, encoded
 from xcfg.model.json import Json
 from xcfg.model.recorded import Record
 
@@ -50,12 +51,12 @@ class Stored:
     @property
     def name(self) -> str:
         """The sequence id."""
-        return _text(self.id)
+        return decoded(self.id)
 
     @property
     def place(self) -> str:
         """Where it stands: file and line."""
-        return _text(self.where)
+        return decoded(self.where)
 
 
 @frozen(eq=False)
@@ -107,7 +108,7 @@ class Store:
             *([] if record.position_ids is None else [record.position_ids.astype(np.int64)]),
         ]
         entry = (
-            _bytes(record.id),
+            encoded(record.id),
             side,
             -1 if record.rank is None else record.rank,
             self._size,
@@ -118,7 +119,7 @@ class Store:
             int(record.mask is not None),
             self._statement(record),
             json.dumps(record.weight_versions) if record.weight_versions else "[]",
-            _bytes(record.place),
+            encoded(record.place),
         )
         for array in arrays:
             self._data.write(array.data)
@@ -140,12 +141,12 @@ class Store:
     def declarations(self, side: int) -> list[tuple[int, int, str]]:
         """Each distinct (rank, number of statement) of a side, by rank, with the place of one such record."""
         query = "SELECT rank, stated, min(place) FROM record WHERE side = ? GROUP BY rank, stated ORDER BY rank, stated"
-        return [(rank, stated, _text(place)) for rank, stated, place in self._index.execute(query, (side,))]
+        return [(rank, stated, decoded(place)) for rank, stated, place in self._index.execute(query, (side,))]
 
     def place_without_rank(self, side: int) -> str:
         """The place of a record that states no rank."""
         query = "SELECT min(place) FROM record WHERE side = ? AND rank < 0"
-        return _text(self._index.execute(query, (side,)).fetchone()[0])
+        return decoded(self._index.execute(query, (side,)).fetchone()[0])
 
     def wide(self, side: int) -> bool:
         """Whether any logprobs of a side are float64."""
@@ -182,15 +183,6 @@ class Store:
         marks = ", ".join("?" * len(Stored.__attrs_attrs__))
         self._index.executemany(f"INSERT INTO record VALUES ({marks})", self._pending)
         self._pending.clear()
-
-
-def _bytes(text: str) -> bytes:
-    """UTF-8, also of the halves of characters that the name of a file or an id may hold."""
-    return text.encode("utf-8", "surrogatepass")
-
-
-def _text(stored: bytes) -> str:
-    return stored.decode("utf-8", "surrogatepass")
 
 
 def _narrow(ids: np.ndarray) -> np.ndarray:
