@@ -49,13 +49,16 @@ addopts = "--import-mode=importlib --strict-markers"
 markers = ["full: belongs to the full tier (nox -s full)"]
 """
 
+SLOW = ("test_recorded_scale.py", "test_api_alone.py")
+"""Tests of size and memory: they would be run again for each of thousands of mutants."""
+
 Mutants = dict[str, tuple[int | None, str]]
 """Exit status of the tests and changed code of each mutant by name, ``module.function__mutmut_n``."""
 
 
 def prepare(folder: Path) -> None:
     """Core's sources, the comparator's tests and those of the Python API, where mutmut looks for them."""
-    ignored = shutil.ignore_patterns("__pycache__", ".hypothesis")
+    ignored = shutil.ignore_patterns("__pycache__", ".hypothesis", *SLOW)
     copied = {"src": "core/src", "tests/comparator": "core/tests/comparator", "tests/api": "core/tests/api"}
     for name, source in copied.items():
         for held in (folder / name, folder / "mutants" / name) if name != "src" else (folder / name,):

@@ -12,6 +12,8 @@ from xcfg import compare_logprobs
 from xcfg.errors import InvalidInput
 from xcfg.model.status import Status
 
+EXAMPLES = settings.default.max_examples
+
 
 @pytest.fixture
 def dealt(threads, contract):
@@ -61,7 +63,7 @@ def test_every_rank_has_the_result_of_the_whole(dealt, oracle, same, ragged, con
         assert found[0].metrics[name] == whole.metrics[name]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=EXAMPLES // 4, deadline=None)
 @given(st.data())
 def test_any_partition(threads, contract, ragged, oracle, data):
     world = data.draw(st.integers(2, 4))

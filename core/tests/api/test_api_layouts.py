@@ -13,6 +13,8 @@ from xcfg import compare_logprobs
 from xcfg.model.result import METRIC_NAMES
 from xcfg.model.status import Status
 
+EXAMPLES = settings.default.max_examples
+
 
 def views(rows):
     """The same (B, L) values behind other strides, byte orders, buffers and locks."""
@@ -120,7 +122,7 @@ def test_long_rows_and_many_rows_meet_at_block_ends(contract, oracle, same):
 tokens = st.tuples(st.floats(-30, -0.5, width=32), st.floats(-0.25, 0.25, width=32), st.booleans())
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=4 * EXAMPLES // 5, deadline=None)
 @given(st.lists(st.lists(tokens, max_size=6), min_size=1, max_size=6), st.booleans())
 def test_any_batch(contract, oracle, batch, by_name):
     rollout = [np.array([r for r, _, _ in row], np.float32) for row in batch]

@@ -197,3 +197,15 @@ def test_a_drift_beyond_the_float_range_is_no_pass(contract):
     (finding,) = [item for item in found.findings if item.rule == "metric_overflow"]
     assert "rank" not in finding.evidence
     assert all(np.isfinite(value) for value in found.metrics.values())
+
+
+def test_numbers_next_to_the_end_of_the_float_range_are_judged_in_silence(contract):
+    """Sums of them are beyond it, whatever they are sums of: a missing value was filled with the lowest float64."""
+    rollout = -np.arange(1.0, 41.0) / 7.0
+    training = np.roll(rollout, 1)
+    training[:20] = np.finfo(np.float64).min
+    with np.errstate(over="raise", invalid="raise", divide="raise"):
+        found = judge(rollout, training, contract=contract)
+    assert (found.status, found.metrics["max_abs_dlogp"]) == (Status.FAIL, np.finfo(np.float64).max)
+    assert [item.rule for item in found.findings] == ["metric_overflow"]
+    assert all(np.isfinite(value) for value in found.metrics.values())

@@ -7,7 +7,7 @@ from xcfg.model.knob import Lifecycle, SourceClass, Target
 from xcfg.testing import KnobTests
 
 ROLLOUT, TRAINING, BOTH, KERNEL = Target.ROLLOUT, Target.TRAINING, Target.BOTH, Target.KERNEL
-ENGINE, REQUEST, PROCESS = Lifecycle.ENGINE, Lifecycle.REQUEST, Lifecycle.PROCESS
+ENGINE, REQUEST, PROCESS, BUILD = Lifecycle.ENGINE, Lifecycle.REQUEST, Lifecycle.PROCESS, Lifecycle.BUILD
 ARITHMETIC, REDUCTION, REPRESENTATION = SourceClass.ARITHMETIC, SourceClass.REDUCTION, SourceClass.REPRESENTATION
 EXECUTION, LOGICAL = SourceClass.EXECUTION, SourceClass.LOGICAL
 
@@ -16,6 +16,8 @@ STORAGE = {**DTYPES, "fp8": "float8_e4m3fn", "fp8_e5m2": "float8_e5m2", None: No
 COUNT = {1: 1, 64: 64}
 NOT_A_COUNT = (0, -1, 1.0, True, "2", None)
 NAME = {"CPU_ATTN": "CPU_ATTN", None: None}
+SWITCH = {True: True, False: False}
+NOT_A_SWITCH = (1, "true", None)
 
 TABLE = {
     "rollout.tensor_parallel_size": (ROLLOUT, ENGINE, REDUCTION, 1, COUNT, NOT_A_COUNT),
@@ -58,6 +60,38 @@ TABLE = {
     ),
     "training.world_size": (TRAINING, ENGINE, REDUCTION, 1, COUNT, NOT_A_COUNT),
     "training.reduce_dtype": (TRAINING, ENGINE, REDUCTION, None, {**DTYPES, None: None}, ("fp8",)),
+    "rollout.quantization": (ROLLOUT, ENGINE, REPRESENTATION, None, {"fp8": "fp8", None: None}, (8, True)),
+    "rollout.chunked_prefill": (ROLLOUT, ENGINE, EXECUTION, None, {**SWITCH, None: None}, (0, "off")),
+    "sampling.top_p": (ROLLOUT, REQUEST, LOGICAL, 1.0, {1: 1.0, 0.9: 0.9}, (0.0, 1.1, float("nan"), None)),
+    "sampling.top_k": (ROLLOUT, REQUEST, LOGICAL, 0, {0: 0, 50: 50}, (-1, 1.0, True, None)),
+    "execution.max_num_seqs": (ROLLOUT, ENGINE, EXECUTION, None, {**COUNT, None: None}, (0, 1.5)),
+    "execution.compile_mode": (ROLLOUT, ENGINE, ARITHMETIC, None, {"NONE": "NONE", None: None}, (0, False)),
+    "execution.collective": (BOTH, ENGINE, REDUCTION, None, {"gloo": "gloo", None: None}, (1,)),
+    "layout.packing": (BOTH, REQUEST, LOGICAL, False, SWITCH, NOT_A_SWITCH),
+    "layout.position_ids": (
+        BOTH,
+        REQUEST,
+        LOGICAL,
+        "sequential",
+        {"sequential": "sequential", "padded": "padded"},
+        ("shifted", None),
+    ),
+    "layout.vocab_padding": (BOTH, ENGINE, LOGICAL, 1, {1: 1, 128: 128}, NOT_A_COUNT),
+    "training.tensor_parallel_size": (TRAINING, ENGINE, REDUCTION, 1, COUNT, NOT_A_COUNT),
+    "training.context_parallel_size": (TRAINING, ENGINE, REDUCTION, 1, COUNT, NOT_A_COUNT),
+    "training.compile": (TRAINING, ENGINE, ARITHMETIC, False, SWITCH, NOT_A_SWITCH),
+    "logp.deterministic": (KERNEL, REQUEST, ARITHMETIC, False, SWITCH, NOT_A_SWITCH),
+    "logp.tp_layout": (
+        KERNEL,
+        REQUEST,
+        REDUCTION,
+        "full-vocabulary",
+        {"full-vocabulary": "full-vocabulary", "vocab-parallel": "vocab-parallel"},
+        ("sharded", None),
+    ),
+    "logp.reduction_policy": (KERNEL, REQUEST, REDUCTION, "native", {"native": "native"}, (1, None)),
+    "kernel.fast_math": (KERNEL, BUILD, ARITHMETIC, None, {**SWITCH, None: None}, (1, "on")),
+    "kernel.sm90_path": (KERNEL, BUILD, ARITHMETIC, None, {**SWITCH, None: None}, (1, "on")),
     "logp.backend": (KERNEL, REQUEST, ARITHMETIC, "production", {"reference": "reference"}, (1, None)),
 }
 """Target, lifecycle, source class, default, accepted spellings and refused values, as the design states them."""

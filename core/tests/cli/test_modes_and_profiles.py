@@ -37,7 +37,6 @@ def test_a_profile_gives_its_cases_and_tells_what_it_cannot_align(xcfg, write) -
         (["--max-cases", "2"], 2, "4 cases, more than the 2 allowed"),
         (["fixed.batch.size=2"], 2, "hides the axis 'batch.size'"),
         (["baseline.rollout.dtype=int4"], 2, "'int4' is not accepted"),
-        (["axes.kernel.fast_math=[true]"], 2, "kernel.fast_math"),
     ],
 )
 def test_bad_input_has_its_place_and_code(xcfg, write, options: list[str], code: int, said: str) -> None:

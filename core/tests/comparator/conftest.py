@@ -13,8 +13,10 @@ from xcfg.model.provenance import KnobProvenance, KnobState, SideProvenance
 from xcfg.model.sample import RankInfo, Samples
 from xcfg.model.tolerance import ContractRef, ToleranceContract
 
-settings.register_profile("mutation", derandomize=True, database=None, phases=(Phase.explicit, Phase.generate))
-"""For the mutation run (tests/mutation): the same examples for every mutant, and none made smaller."""
+settings.register_profile(
+    "mutation", derandomize=True, database=None, phases=(Phase.explicit, Phase.generate), max_examples=20
+)
+"""For the mutation run (tests/mutation): the same few examples for every mutant, and none made smaller."""
 
 SEMANTICS = LogprobSemantics(vocab_size=100)
 IDENTITY = SideIdentity(

@@ -77,7 +77,8 @@ def test_one_flat_array_or_list_of_numbers_is_one_sequence():
     for rollout in (flat(ROWS, np.float64), flat(ROWS, np.float64).tolist()):
         found = pairs(rollout, flat(OTHER, np.float64))
         assert (found.lengths.tolist(), found.rollout.dtype) == ([6], np.float64)
-    assert pairs([], []).lengths.tolist() == []
+    nothing = pairs([], [])
+    assert (nothing.lengths.tolist(), nothing.lengths.dtype) == ([], np.int64)
 
 
 def test_arrays_are_viewed_and_not_copied():
@@ -97,11 +98,27 @@ def test_strings_are_no_logprobs():
     assert (fault.where, fault.message) == ("rollout", "logprobs are float16, float32 or float64, not <U4")
 
 
+def test_a_masked_array_is_sent_to_the_mask():
+    fault = refusal(np.ma.array([-1.0, -2.0], mask=[True, False]), [-1.0, -2.0])
+    assert (fault.where, fault.message) == ("rollout", "a masked array is not taken")
+    assert fault.hint == "give its data, and what is active as mask"
+
+
+def test_memory_is_shared_where_a_row_is_compared_with_itself():
+    """Two lists are held against each other row by row, and one array against every row of a list."""
+    first, second = np.array([-1.0, -2.0]), np.array([-3.0, -4.0])
+    assert pairs([first, second], [first.copy(), second[:]]).same_memory
+    assert not pairs([first, second], [second, first]).same_memory
+    whole = np.array([[-1.0, -2.0], [-3.0, -4.0]])
+    assert pairs(whole, [first, whole[1]]).same_memory
+    assert not pairs(whole, [first, second]).same_memory
+
+
 @pytest.mark.parametrize("error", [TypeError("no"), ValueError("no"), RuntimeError("no"), BufferError("no")])
 def test_what_numpy_cannot_view_is_refused_with_a_way_out(error):
     fault = refusal(Unreadable(error), [-1.0])
     assert (fault.where, fault.message) == ("rollout", "numpy cannot view it: no")
-    assert "xcfg_torch.compare_logprobs" in fault.hint
+    assert fault.hint == "xcfg_torch.compare_logprobs takes tensors of any device and dtype"
     assert refusal([-1.0], Unreadable(error)).where == "training"
     assert refusal([np.zeros(1)], [Unreadable(error)]).where == "training"
 
@@ -182,3 +199,5 @@ def test_sequence_ids_are_distinct_and_one_a_row():
         fault = refusal(listed(ROWS), listed(OTHER), sequence_ids=names)
         message = f"3 sequences need as many distinct sequence_ids, got {len(names)}"
         assert (fault.where, fault.message) == ("sequence_ids", message)
+        repeats = "'b' repeats: the samples of one prompt need an id each"
+        assert fault.hint == (repeats if names.count("b") == 2 else "")

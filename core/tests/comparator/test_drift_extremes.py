@@ -85,6 +85,17 @@ def test_what_overflows_is_named_in_reporting_order_and_the_rest_is_exact():
     assert not set(found.overflowed) & set(found.metrics)
 
 
+@pytest.mark.parametrize("swapped", [False, True])
+def test_sums_beyond_the_float_range_are_named_and_leave_the_rest(swapped):
+    """Every token is off by 1.7e308 nats, of which no two have a sum; the middle position is the mean one."""
+    rows = [[0.0] * 3], [[-1.7e308] * 3]
+    found = drift(pairs(*(rows[::-1] if swapped else rows)), INTERVAL)
+    known = {"max_abs_dlogp": 1.7e308, "p99_abs_dlogp": 1.7e308, "sequence_max_abs_mean": 1.7e308, "ess": 1.0}
+    assert {name: found.metrics[name] for name in known} == known
+    assert {"mean_abs_dlogp", "k1", "std_dlogp", "sequence_sum_abs_max"} <= set(found.overflowed)
+    assert all(math.isfinite(value) for value in found.metrics.values())
+
+
 def test_the_effective_sample_size_beyond_the_range_of_squares():
     # r^2 overflows where r does not: exp(400), exp(399), exp(401)
     found = moved([400.0, 399.0, 401.0])

@@ -17,6 +17,8 @@ from xcfg.model.status import Status
 
 from .oracle import oracle
 
+EXAMPLES = settings.default.max_examples
+
 
 def f32(value):
     """The nearest float32, by the struct module."""
@@ -35,7 +37,7 @@ def split(batch):
     return rollout, training, masks
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=3 * EXAMPLES // 2, deadline=None)
 @given(batches)
 def test_every_metric_equals_the_oracle(contract, side, batch):
     rollout, training, masks = split(batch)
@@ -53,7 +55,7 @@ def test_every_metric_equals_the_oracle(contract, side, batch):
     assert [name for name in METRIC_NAMES if name in result.metrics] == list(result.metrics)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=3 * EXAMPLES // 5, deadline=None)
 @given(batches, st.randoms(use_true_random=False))
 def test_the_order_of_rows_changes_nothing(contract, side, permute, batch, random):
     rollout, training, masks = split(batch)

@@ -20,7 +20,7 @@ from xcfg.comparator.pairing import ordered_ids, side_rows
 from xcfg.comparator.repeat import repeat_findings
 from xcfg.comparator.sampled import check_sampled, compare_sampled, with_sampled_logprobs
 from xcfg.comparator.tolerance import row
-from xcfg.comparator.values import value_defects
+from xcfg.comparator.values import positive, value_defects
 from xcfg.comparator.verdict import worse
 from xcfg.errors import ArtifactError
 from xcfg.model.attempt import Measured
@@ -209,6 +209,13 @@ def test_a_wrong_value_is_named_with_side_count_and_place(side, at, place, value
     ids = ordered_ids(held.sequence_ids)
     (defect,) = value_defects(ids, "training", side_rows(held.samples, held.sequence_ids, ids))
     assert defect.reason == f"1 of 5 active training logprobs are {said} in sequence {place} on rank 0"
+
+
+def test_a_logprob_is_positive_above_the_bound_and_not_at_it():
+    bound, above = 1e-3, math.nextafter(1e-3, 1.0)
+    for dtype in (np.float32, np.float64):
+        assert positive(np.array([bound, -1.0, math.nan, math.inf], dtype)).tolist() == [False] * 4
+    assert positive(np.array([above, np.float32(1.001e-3)])).tolist() == [True, True]
 
 
 def changed(side_result, **arrays):

@@ -89,6 +89,17 @@ def test_values_that_are_not_finite_on_every_replica_are_no_warning(contract, si
     assert compare(other, side([[-1.0, value]]), contract)[0].status is Status.NON_FINITE
 
 
+def test_any_bits_of_a_replica_are_no_warning(contract, side):
+    """A signalling NaN, which raises a flag of the processor when it is converted."""
+    held = side([[-1.0, -2.0], [-1.0, -2.5]], sequences=[0, 0], ranks=[0, 1], world=2)
+    logprobs = held.samples.logprobs.copy()
+    logprobs.view(np.uint32)[3] = 0x7FA00000
+    result, _ = compare(changed(held, logprobs=logprobs), side([[-1.0, -2.0]]), contract)
+    assert result.status is Status.NON_FINITE
+    (finding,) = [item for item in result.findings if item.rule == "replicas_bitwise_equal"]
+    assert (finding.evidence["tokens_unequal"], finding.evidence["max_abs_difference"]) == (1, None)
+
+
 # where a defect lies
 
 

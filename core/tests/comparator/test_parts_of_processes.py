@@ -15,9 +15,11 @@ from xcfg.comparator.drift import drift
 from xcfg.comparator.exchange import ALONE, gather_texts
 from xcfg.comparator.judging import judged
 from xcfg.comparator.quantile import Histogram, Selection
+from xcfg.comparator.together import agreed, announcing, everyones
 from xcfg.comparator.tolerance import row
 from xcfg.comparator.worst import worst_of_all, worst_token
-from xcfg.model.result import Comparison, WorstToken
+from xcfg.errors import InvalidInput
+from xcfg.model.result import Comparison, Finding, WorstToken
 from xcfg.model.status import Status
 
 
@@ -111,6 +113,35 @@ def test_texts_are_gathered_in_rank_order(text):
     assert gather_texts(text, ALONE) == [text]
     found = together([text, "", "z"], gather_texts)
     assert found == [[text, "", "z"]] * 3
+
+
+def test_the_faults_of_several_processes_are_told_in_one_sentence():
+    def work(fault, exchange):
+        with pytest.raises(InvalidInput if fault is None else ValueError) as raised:
+            with announcing(exchange):
+                if fault:
+                    raise ValueError(fault)
+            agreed({"dtype": "float32"}, {}, exchange)
+        return str(raised.value)
+
+    said = together(["no such file", None, "not a number"], work)
+    assert said == ["no such file", "group: rank 0: no such file; rank 2: not a number", "not a number"]
+
+
+def finding(rule, **evidence):
+    return Finding(
+        source_class="logical", subclass="observation", rule=rule, evidence=evidence, advice="", confidence="low"
+    )
+
+
+@pytest.mark.parametrize("others", [1, 2])
+def test_what_all_processes_found_is_said_once_where_the_first_said_it(others):
+    """b is found by all, the others by the first and by the last alone."""
+    shared, first, last = finding("b", tokens=3), finding("c", tokens=5), finding("a")
+    parts = [[shared, first], *[[shared]] * (others - 1), [last, shared]]
+    expected = (shared, finding("c", rank=0, tokens=5), finding("a", rank=others))
+    assert together(parts, everyones) == [expected] * (others + 1)
+    assert everyones([shared, first], ALONE) == (shared, first)
 
 
 WORST = WorstToken(

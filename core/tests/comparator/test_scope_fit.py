@@ -57,6 +57,23 @@ def test_values_too_close_for_a_square_have_no_correlation():
     assert in_pieces([0.0, 1e-200], [0.0, 1.0], [2]).correlation() is None
 
 
+@pytest.mark.parametrize("scale", [1e200, -1e200, 1.7e308 / 3])
+def test_values_whose_squares_are_beyond_the_float_range_have_no_correlation(scale):
+    ladder = [0.0, scale, 2.0 * scale, 3.0 * scale]
+    for pair in ((ladder, ladder), ([0.0, 1.0, 2.0, 3.0], ladder), (ladder, [0.0, 1.0, 2.0, 3.0])):
+        assert in_pieces(*pair, [4]).correlation() is None
+    balanced = [0.0, -scale, -2.0 * scale, 3.0 * scale]  # no product of its sum: that of squares is infinite alone
+    assert in_pieces([0.0, 1.0, 2.0, 3.0], balanced, [4]).correlation() is None
+    assert in_pieces(ladder, ladder, [4]).total == 0.0
+
+
+def test_sums_beyond_the_float_range_are_told_by_their_value_and_no_warning():
+    far = [1.7e308, 1.7e308, -1.7e308, -1.7e308] * 4
+    with np.errstate(over="raise", invalid="raise"):
+        fit = in_pieces([0.0] * 16, far, [16])
+    assert (fit.total, fit.largest, fit.correlation()) == (math.inf, 1.7e308, None)
+
+
 def test_a_scope_counts_its_tokens_and_keeps_both_candidates():
     scope = Scope()
     scope.add(np.array([0.0, 1.0]), np.array([0.5, 1.0]), np.array([3.0, 1.0]))

@@ -39,6 +39,18 @@ def ladder(length, step=2.25, error=0.25, shift=1):
     return -step * place, -step * (place - shift) + math.copysign(error, shift)
 
 
+@pytest.mark.parametrize("lengths", [[40], [5] * 8])
+@pytest.mark.parametrize("moved", [0, 1])
+def test_a_sum_beyond_the_float_range_explains_nothing(lengths, moved):
+    """Of whole sequences or of all tokens, whether or not the moved side would have fitted."""
+    rollout = language_like(lengths)
+    for row in rollout:
+        row[1 : len(row) // 2 + 1] = -1.7e308
+    train = [np.roll(row, 1) if moved else row * 0.5 - 0.25 for row in rollout]
+    with np.errstate(over="raise", invalid="raise"):
+        assert detect_shift(pairs(rollout, train)) is None
+
+
 @pytest.mark.parametrize("shift", [1, -1])
 @pytest.mark.parametrize(("rows", "length", "explained"), [(1, 10, 1), (3, 5, 0)])
 def test_a_factor_of_ten_over_eight_inner_tokens_is_enough_and_less_is_not(shift, rows, length, explained):

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
+from xcfg.builtin.profiles import PROFILES
 from xcfg.errors import InvalidInput, PluginError
 from xcfg.model.case import Case, Rejection
 from xcfg.model.codec import unknown
-from xcfg.model.experiment import Experiment
+from xcfg.model.experiment import Experiment, ProfileSpec, SliceSpec
 from xcfg.model.knob import Domain, Kind, Knob, Lifecycle, SourceClass, Target
 from xcfg.model.plan import Plan
 from xcfg.model.scorer import KernelBackendDescriptor, Launch, MaterializerDescriptor, Role, ScorerDescriptor
@@ -122,7 +123,10 @@ class MemoryCatalog:
     def __init__(self) -> None:
         self.veto: Callable[[Case, Case], Rejection | None] = lambda case, baseline: None
         self.all_knobs: dict[str, Knob] = {item.name: item for item in KNOBS}
+        self.all_backends = {(item.operator, item.id): item for item in BACKENDS}
         self.contract_roots: list[Path] = []
+        self.all_profiles = {item.id: item.profile for item in PROFILES if item.profile is not None}
+        self.all_slices: dict[str, SliceSpec] = {}
 
     def knobs(self) -> Mapping[str, Knob]:
         return self.all_knobs
@@ -145,10 +149,31 @@ class MemoryCatalog:
         return next((item for item in MATERIALIZERS if (item.knob, item.scorer) == (knob, scorer)), None)
 
     def backend(self, operator: str, backend_id: str) -> KernelBackendDescriptor:
-        for item in BACKENDS:
-            if (item.operator, item.id) == (operator, backend_id):
-                return item
-        raise PluginError(unknown("backend", backend_id, [item.id for item in BACKENDS]))
+        if (operator, backend_id) not in self.all_backends:
+            raise PluginError(unknown("backend", backend_id, [name for _, name in self.all_backends]))
+        return self.all_backends[operator, backend_id]
+
+    def backends(self) -> Mapping[tuple[str, str], KernelBackendDescriptor]:
+        return self.all_backends
+
+    def profiles(self) -> Mapping[str, ProfileSpec]:
+        return self.all_profiles
+
+    def profile(self, profile_id: str) -> ProfileSpec:
+        if profile_id not in self.all_profiles:
+            raise InvalidInput(unknown("profile", profile_id, list(self.all_profiles)))
+        return self.all_profiles[profile_id]
+
+    def slices(self) -> Mapping[str, SliceSpec]:
+        return self.all_slices
+
+    def slice(self, slice_id: str) -> SliceSpec:
+        if slice_id not in self.all_slices:
+            raise InvalidInput(unknown("slice", slice_id, list(self.all_slices)))
+        return self.all_slices[slice_id]
+
+    def owner(self, kind: str, name: str) -> str:
+        return "xcfg"
 
     def contract(self, id_or_path: str, *, root: Path) -> ToleranceContract:
         self.contract_roots.append(root)

@@ -56,7 +56,7 @@ ONLY = {"reason": "r1", "require": {"batch.size": [1, 2]}}
         ({"aligned": {"batch.sise": {}}}, "aligned.batch.sise", "did you mean 'batch.size'?"),
         ({"aligned": {"batch.size": {"batch.sise": 1}}}, "aligned.batch.size.batch.sise", "did you mean 'batch.size'?"),
         ({"aligned": {"batch.size": {"batch.size": 0}}}, "aligned.batch.size.batch.size", "0 is out of range"),
-        ({"profiles": {"A1": {"differ": [[]]}}}, "profiles.A1", "one of core's own profiles"),
+        ({"profiles": {"A1": {"differ": [[]]}}}, "profiles.A1", "'A1' is a profile of xcfg, take another name"),
         ({"profiles": {"E": {"differ": []}}}, "profiles.E", "the profile has no case"),
         ({"profiles": {" ": {"differ": [[]]}}}, "profiles.", "a profile needs a name"),
         ({"profiles": {"E": {"differ": [["arithmetics"]]}}}, "profiles.E.differ.0.0", "'arithmetics' is not one of"),

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
-from importlib import metadata
-from pathlib import Path
 from typing import Any
 
 import pytest
 from attrs import evolve
 
+from xcfg.builtin.profiles import PROFILES
 from xcfg.errors import InvalidInput, NothingSelected
 from xcfg.model.case import Case, Rejection
 from xcfg.model.experiment import Mode
 from xcfg.model.knob import SourceClass
-from xcfg.planner.build import build_plan, unaligned
-from xcfg.planner.load import load_experiment
-from xcfg.planner.profiles import PROFILES, pairs_needed
-from xcfg.plugin import inventory as inventory_module
-from xcfg.plugin.registry import Registry, load_registry
-from xcfg.testing.distributions import write_distribution
+from xcfg.planner.build import unaligned
+from xcfg.planner.profiles import pairs_needed
 
 ALIGNED = {
     "rollout.dtype": {"rollout.dtype": "float32"},
@@ -90,7 +84,7 @@ def test_a4_is_the_pairs_of_those_classes(aligned: Any) -> None:
 
 def test_the_profiles_are_those_of_the_contract() -> None:
     single = [SourceClass.ARITHMETIC, SourceClass.REDUCTION, SourceClass.REPRESENTATION]
-    assert {name: [set(item) for item in spec.differ] for name, spec in PROFILES.items()} == {
+    assert {item.id: [set(classes) for classes in item.profile.differ] for item in PROFILES if item.profile} == {
         "A0": [set()],
         "A1": [{single[0]}],
         "A2": [{single[1]}],
@@ -112,14 +106,12 @@ def test_a4_is_needed_when_singles_do_not_explain() -> None:
 
 def test_profiles_together_share_dimensions_and_ids(aligned: Any) -> None:
     experiment = aligned.experiment(baseline=PRODUCTION, axes={"batch.size": [8, 2]})
-    whole = aligned.plan(experiment, profiles=list(PROFILES))
+    whole = aligned.plan(experiment, profiles=[item.id for item in PROFILES])
     assert [case.name for case in whole.cases[:4]] == ["baseline", "A0", "A1", "A2"]
-    for name in PROFILES:
+    for name in aligned.catalog.profiles():
         part = aligned.plan(experiment, profiles=[name])
         assert part.dimensions == whole.dimensions
-        assert (
-            set(part.cases) <= set(whole.cases) if False else {c.id for c in part.cases} <= {c.id for c in whole.cases}
-        )
+        assert {case.id for case in part.cases} <= {case.id for case in whole.cases}
         assert part.baseline == whole.baseline
         assert part.case(part.baseline).name == "baseline"
 
@@ -235,63 +227,3 @@ def test_wrong_profiles(aligned: Any) -> None:
     with pytest.raises(NothingSelected) as nothing:
         aligned.plan(experiment, profiles=["A0"], filters=["batch.size=64"])
     assert nothing.value.faults[0].where == "--profile A0 --filter batch.size=64"
-
-
-PLUGIN = """
-    from xcfg.plugin.hookspec import hookimpl
-    from xcfg.model.knob import Domain, Kind, Knob, Lifecycle, SourceClass, Target
-    from xcfg.model.scorer import MaterializerDescriptor
-
-    @hookimpl
-    def xcfg_knobs():
-        return [
-            Knob(
-                name=f"acme.{name}", summary="s", source_class=cls, lifecycle=Lifecycle.ENGINE, targets=Target.ROLLOUT,
-                domain=Domain(kind=Kind.INT), default=0, aligned={f"acme.{name}": 7},
-            )
-            for name, cls in (("norm", SourceClass.ARITHMETIC), ("store", SourceClass.REPRESENTATION))
-        ]
-
-    @hookimpl
-    def xcfg_materializers():
-        return [
-            MaterializerDescriptor(
-                knob=f"acme.{name}", scorer="fake", lifecycle=Lifecycle.ENGINE, target="acme.materialize:Set"
-            )
-            for name in ("norm", "store")
-        ]
-"""
-
-
-@pytest.fixture
-def registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Registry]:
-    """Core and one plugin of a third party, whatever else is installed."""
-    site = tmp_path / "site"
-    write_distribution(site, "xcfg-acme", PLUGIN)
-    monkeypatch.syspath_prepend(str(site))
-    core = metadata.distribution("xcfg")
-
-    def visible(group: str) -> list[metadata.EntryPoint]:
-        found = [*metadata.distributions(path=[str(site)]), core]
-        return [entry for distribution in found for entry in distribution.entry_points if entry.group == group]
-
-    monkeypatch.setattr(inventory_module, "entry_points", visible)
-    found = load_registry(allow_fake=True)
-    assert found.failures == {}
-    yield found
-
-
-def test_a_new_knob_of_a_plugin_is_in_the_profile_of_its_class(bench: Any, registry: Registry) -> None:
-    sides = {"rollout": {"scorer": "fake"}, "training": {"scorer": "fake"}}
-    loaded = load_experiment(bench.write(bench.minimal(**sides)), registry=registry)
-    at_production = {
-        name: {
-            knob
-            for knob in ("acme.norm", "acme.store")
-            for case in build_plan(loaded.experiment, root=loaded.root, registry=registry, profiles=[name]).cases
-            if case.axes[knob] == 0
-        }
-        for name in ("A0", "A1", "A2", "A3", "A5")
-    }
-    both = {"acme.norm", "acme.store"}
-    assert at_production == {"A0": set(), "A1": {"acme.norm"}, "A2": set(), "A3": {"acme.store"}, "A5": both}

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from xcfg.builtin.contracts import shipped_contracts
 from xcfg.builtin.importers import FILE_FORMATS, IMPORTERS
 from xcfg.builtin.knobs import KNOBS
+from xcfg.builtin.profiles import PROFILES
 from xcfg.model.importer import FileFormatDescriptor, ImporterDescriptor
 from xcfg.model.knob import Knob
+from xcfg.model.profile import ProfileDescriptor
 from xcfg.model.tolerance import ToleranceContract
 from xcfg.plugin.hookspec import hookimpl
 
@@ -17,6 +19,12 @@ from xcfg.plugin.hookspec import hookimpl
 def xcfg_knobs() -> Sequence[Knob]:
     """The knobs under core's own prefixes."""
     return KNOBS
+
+
+@hookimpl
+def xcfg_profiles() -> Sequence[ProfileDescriptor]:
+    """The ablation profiles A0 to A5."""
+    return PROFILES
 
 
 @hookimpl

@@ -15,6 +15,8 @@ COMMANDS = {
     "plan": ("xcfg.cli.commands.plan:plan", "Expand and validate an experiment; imports no engine."),
     "validate": ("xcfg.cli.commands.plan:validate", "Check an experiment and print nothing but faults."),
     "run": ("xcfg.cli.commands.run:run", "Execute an experiment, compare both sides, write the cube."),
+    "search": ("xcfg.cli.commands.search:search", "Find and verify the smallest set of knobs to align."),
+    "explain": ("xcfg.cli.commands.explain:explain", "Say what the executed cases of a run prove."),
     "compare": ("xcfg.cli.commands.compare:compare", "Compare recorded logprobs of any framework; runs no engine."),
     "report": ("xcfg.cli.commands.report:report", "Print the report of an executed run."),
     "show": ("xcfg.cli.commands.show:show", "Show one case with its provenance."),

@@ -41,10 +41,10 @@ def frozen_tokens(batch: TokenBatch) -> FrozenTokens:
         samples=Samples(
             sequence=np.arange(len(batch.ids)),
             rank=np.zeros(len(batch.ids), dtype=np.int64),
-            prompt_length=np.array(prompts, dtype=np.int64),
-            response_length=np.array(responses, dtype=np.int64),
+            prompt_length=prompts,
+            response_length=responses,
             input_ids=_flat(rows, total, np.int64),
-            position_ids=np.full(total, -1),
+            position_ids=np.zeros(total, dtype=np.int64),
             action_mask=_flat(batch.action_masks, scored, np.bool_),
             logprobs=np.zeros(scored, dtype=np.float32),
         ),

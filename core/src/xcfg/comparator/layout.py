@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import product
+from itertools import product, starmap
 from typing import Any
 
 import numpy as np
@@ -63,7 +63,7 @@ def _given(value: Any, name: str) -> Given:
     if array.ndim not in (1, 2):
         raise InvalidInput(f"shape {array.shape} is neither (N,) nor (B, L)", where=name)
     rows = array if array.ndim == 2 else array[np.newaxis]
-    return Given(parts=(array,), flat=array.reshape(-1), shape=np.full(rows.shape[0], rows.shape[1], dtype=np.int64))
+    return Given(parts=(array,), flat=array.reshape(-1), shape=np.full(*rows.shape))
 
 
 def _view(value: Any, name: str) -> np.ndarray:
@@ -88,9 +88,9 @@ def _logprobs(value: Any, name: str) -> Given:
 
 def _overlap(left: Sequence[np.ndarray], right: Sequence[np.ndarray]) -> bool:
     """Whether a row of one side lies in the memory of the other. Asked of what was handed over: a copy hides it."""
-    matched: Iterable[tuple[np.ndarray, np.ndarray]]
-    matched = zip(left, right, strict=True) if len(left) == len(right) else product(left, right)
-    return any(np.shares_memory(mine, other) for mine, other in matched)
+    if len(left) == len(right):
+        return any(map(np.shares_memory, left, right))
+    return any(starmap(np.shares_memory, product(left, right)))
 
 
 def _like(value: Any, name: str, shape: np.ndarray) -> np.ndarray:
@@ -122,9 +122,9 @@ def _mask(array: np.ndarray) -> np.ndarray:
 
 
 def _integers(array: np.ndarray, name: str) -> np.ndarray:
-    if array.size and array.dtype.kind not in "iu":
+    if array.size and array.dtype.kind not in ("i", "u"):
         raise InvalidInput(f"integers are needed, not {array.dtype}", where=name)
-    return array.astype(np.int64, copy=False)
+    return np.asarray(array, dtype=np.int64)
 
 
 def _names(names: Sequence[str], rows: int) -> tuple[str, ...]:

@@ -7,14 +7,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from attrs import frozen
 
-from xcfg.comparator.utf8 import encoded
 from xcfg.model.outcome import PairedTokens
 from xcfg.model.sample import Samples, ragged, ragged_index
 
 
 def ordered_ids(ids: Sequence[str]) -> tuple[str, ...]:
-    """Sequence ids as UTF-8 bytes sort them, so that no order of files or ranks matters."""
-    return tuple(sorted(ids, key=encoded))
+    """Sequence ids as UTF-8 bytes sort them, which is as text does, so that no order of files or ranks matters."""
+    return tuple(sorted(ids))
 
 
 @frozen(kw_only=True, eq=False)

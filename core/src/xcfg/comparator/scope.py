@@ -23,26 +23,26 @@ class Fit:
 
     def add(self, reference: np.ndarray, candidate: np.ndarray) -> None:
         """Take in (n,) float64 values of both, n at least 1."""
-        difference = np.abs(candidate - reference)
-        self.total += float(difference.sum())
-        self.largest = max(self.largest, float(difference.max()))
         if not self._count:
             self._about = float(reference[0])
         self._count += len(reference)
+        difference = np.abs(candidate - reference)
         x, y = reference - self._about, candidate - self._about
-        with np.errstate(over="ignore"):  # beyond 1e154 nats there is no correlation to speak of
+        with np.errstate(over="ignore", invalid="ignore"):
+            self.total += float(difference.sum())
             self._sums += [x.sum(), y.sum(), np.square(x).sum(), np.square(y).sum(), (x * y).sum()]
+        self.largest = max(self.largest, float(difference.max()))
         self._least = np.minimum(self._least, [reference.min(), candidate.min()])
         self._most = np.maximum(self._most, [reference.max(), candidate.max()])
 
     def correlation(self) -> float | None:
-        """Pearson's coefficient in [-1, 1]; None where one of the two is constant."""
+        """Pearson's coefficient in [-1, 1]; None where one of the two is constant, or a square beyond the range."""
         if (self._least == self._most).any():
             return None
         x, y, xx, yy, xy = (float(value) for value in self._sums)
         n = self._count
         spread = math.sqrt(max(xx - x * x / n, 0.0)) * math.sqrt(max(yy - y * y / n, 0.0))
-        return min(1.0, max(-1.0, (xy - x * y / n) / spread)) if spread else None
+        return min(1.0, max(-1.0, (xy - x * y / n) / spread)) if 0.0 < spread < math.inf else None
 
 
 class Scope:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from attrs import asdict, frozen
 
@@ -79,9 +81,10 @@ class _Trial:
         rollout = block.rollout[here].astype(np.float64)
         plain, moved = (block.train[here + step].astype(np.float64) for step in (0, self.shift))
         starts, lengths = segments(np.searchsorted(block.starts, here, side="right"))
-        at_0 = np.add.reduceat(np.abs(plain - rollout), starts)
-        at_shift = np.add.reduceat(np.abs(moved - rollout), starts)
-        explained = (lengths >= MINIMUM_TOKENS) & (at_0 > 0) & (at_shift * GAIN <= at_0)
+        with np.errstate(over="ignore"):  # a sum beyond the float range explains nothing
+            at_0 = np.add.reduceat(np.abs(plain - rollout), starts)
+            at_shift = np.add.reduceat(np.abs(moved - rollout), starts)
+            explained = (lengths >= MINIMUM_TOKENS) & (at_0 > 0) & (at_0 < np.inf) & (at_shift * GAIN <= at_0)
         self.sequences += len(starts)
         self.sequences_explained += int(np.count_nonzero(explained))
         self.every.add(rollout, plain, moved)
@@ -94,7 +97,7 @@ class _Trial:
         if every.count < MINIMUM_TOKENS:
             return None
         if not self.sequences_explained:
-            if not (every.plain.total > 0 and every.moved.total * GAIN <= every.plain.total):
+            if not (0 < every.plain.total < math.inf and every.moved.total * GAIN <= every.plain.total):
                 return None
             scope = every
         return ShiftEvidence(

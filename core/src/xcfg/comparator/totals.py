@@ -61,9 +61,9 @@ class Totals:
         d, a = block.d, block.absolute
         with np.errstate(over="ignore", invalid="ignore"):
             self._divergence(d, a)
+            self._rows(block, d, a)
+            self._covariates(block)
         self._counts(block, d, a)
-        self._rows(block, d, a)
-        self._covariates(block)
         self._extremes(block, d, a)
         self.histogram.add(a)
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-_HALVES = "surrogatepass"
-"""A half character, which JSON can carry, is kept as it is."""
+_FORM = ("utf-8", "surrogatepass")
+"""UTF-8, where a half character, which JSON can carry, is kept as it is."""
 
 
 def encoded(text: str) -> bytes:
     """UTF-8, in which ids are ordered."""
-    return text.encode("utf-8", _HALVES)
+    return text.encode(*_FORM)
 
 
 def decoded(data: bytes) -> str:
     """The text that :func:`encoded` was given."""
-    return data.decode("utf-8", _HALVES)
+    return data.decode(*_FORM)

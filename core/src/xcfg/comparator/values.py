@@ -27,8 +27,7 @@ def not_finite(logp: np.ndarray) -> np.ndarray:
 
 def positive(logp: np.ndarray) -> np.ndarray:
     """(n,) bool: a finite logprob above what rounding explains."""
-    with np.errstate(invalid="ignore"):
-        marks: np.ndarray = np.isfinite(logp) & (logp > POSITIVE_ROUNDING)
+    marks: np.ndarray = np.isfinite(logp) & (logp > POSITIVE_ROUNDING)
     return marks
 
 

@@ -68,7 +68,7 @@ def _numbers(token: WorstToken) -> np.ndarray:
     """abs(d), then the fields of a token in the order that :func:`worst_of_all` reads them."""
     logps = (token.rollout_logp, token.train_logp)
     ranks = (token.rollout_rank, token.train_rank)
-    return np.array([abs(logps[1] - logps[0]), token.position, token.token, *logps, *ranks], dtype=np.float64)
+    return np.array([abs(logps[1] - logps[0]), token.position, token.token, *logps, *ranks])
 
 
 def _token(row: PairedRow, at: int) -> WorstToken:

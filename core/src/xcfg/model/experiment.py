@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 
 from attrs import field, frozen
@@ -107,6 +107,10 @@ class SliceSpec:
     source_classes: tuple[str, ...] = field(default=(), converter=tupled)
 
 
+def _rows(rows: Iterable[Iterable[SourceClass]]) -> tuple[tuple[SourceClass, ...], ...]:
+    return tuple(tuple(row) for row in rows)
+
+
 @frozen(kw_only=True)
 class ProfileSpec:
     """Cases that differ from the aligned pair by source class.
@@ -116,7 +120,7 @@ class ProfileSpec:
     """
 
     summary: str = ""
-    differ: tuple[tuple[SourceClass, ...], ...] = field(converter=tupled)
+    differ: tuple[tuple[SourceClass, ...], ...] = field(converter=_rows)
 
 
 @frozen(kw_only=True)

@@ -8,6 +8,7 @@ from enum import StrEnum
 from attrs import field, frozen
 
 from xcfg.model.json import Json, freeze, tupled
+from xcfg.model.kernel import KernelBuild
 from xcfg.model.knob import Lifecycle
 
 
@@ -69,7 +70,12 @@ class MaterializerDescriptor:
 
 @frozen(kw_only=True)
 class KernelBackendDescriptor:
-    """An implementation of a kernel operator such as ``selected_logprob``."""
+    """An implementation of a kernel operator such as ``selected_logprob``.
+
+    ``builds`` are the artifacts it comes in where build-time knobs choose between several; the first that fits what is
+    asked for is taken. Such a backend has the lifecycle ``build``: every build gets a process of its own.
+    ``build_fingerprint`` tells apart the versions of a backend that comes in one build.
+    """
 
     operator: str
     id: str
@@ -85,5 +91,6 @@ class KernelBackendDescriptor:
     lifecycle: Lifecycle = Lifecycle.REQUEST
     fallback: str = ""
     build_fingerprint: str = ""
+    builds: tuple[KernelBuild, ...] = field(default=(), converter=tupled)
     options: Mapping[str, Json] = field(factory=dict, converter=freeze)
     fake: bool = False

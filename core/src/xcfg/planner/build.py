@@ -35,8 +35,8 @@ def build_plan(
 ) -> Plan:
     """The cases of an experiment, the baseline first, then the axes, then the explicit cases.
 
-    ``mode`` replaces the experiment's. ``profiles`` (``A0`` to ``A5`` and the experiment's own) give their cases in the
-    place of those from the axes. A slice and filters select cases but never change ids or dimensions, so that
+    ``mode`` replaces the experiment's. ``profiles`` (core's, other plugins' and the experiment's own) give their cases
+    in the place of those from the axes. A slice and filters select cases but never change ids or dimensions, so that
     selections of one experiment meet in one cube. Raises InvalidInput on an unknown profile, slice or filter, where
     there are more than ``max_cases`` cases and where constraints rule out all; NothingSelected where none is left;
     PluginError from plugins.
@@ -79,7 +79,7 @@ def plan_cases(
 def unaligned(experiment: Experiment, *, root: Path, registry: Catalog, profiles: Sequence[str]) -> Mapping[str, str]:
     """Knobs that differ in production and that these profiles leave so, with the reason. Raises as the plan does."""
     planning = Planning.of(experiment, root, registry, None, (), "", ())
-    return profile_cases(Judge.of(planning.maker), find_profiles(experiment, profiles)).unaligned
+    return profile_cases(Judge.of(planning.maker), find_profiles(experiment, profiles, registry)).unaligned
 
 
 def _chosen(planning: Planning, asked: str) -> list[Case]:

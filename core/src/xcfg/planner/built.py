@@ -55,7 +55,7 @@ class Sides:
 
     def means(self, name: str) -> bool:
         """Whether a knob has a meaning on a side of the baseline."""
-        return any(kept.builder.placer.means(name) for kept in self._usual.values())
+        return any(kept.builder.means(name) for kept in self._usual.values())
 
     def _new(self, role: Role, pick: Pick) -> _Kept:
         usual = self._pick(self._baseline, role)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from xcfg.model.case import Case, Rejection
+from xcfg.model.experiment import ProfileSpec, SliceSpec
 from xcfg.model.knob import Knob
 from xcfg.model.scorer import KernelBackendDescriptor, MaterializerDescriptor, ScorerDescriptor
 from xcfg.model.tolerance import ToleranceContract
@@ -32,6 +33,24 @@ class Catalog(Protocol):
 
     def backend(self, operator: str, backend_id: str) -> KernelBackendDescriptor:
         """A kernel backend of an operator."""
+
+    def profiles(self) -> Mapping[str, ProfileSpec]:
+        """Every ablation profile by id."""
+
+    def profile(self, profile_id: str, /) -> ProfileSpec:
+        """The ablation profile of this id."""
+
+    def slices(self) -> Mapping[str, SliceSpec]:
+        """Every slice by id."""
+
+    def slice(self, slice_id: str, /) -> SliceSpec:
+        """The slice of this id."""
+
+    def owner(self, kind: str, name: str) -> str:
+        """The distribution that brings an id; ``kind`` is ``profile``, ``slice``, ``knob`` or ``scorer``."""
+
+    def backends(self) -> Mapping[tuple[str, str], KernelBackendDescriptor]:
+        """Every kernel backend by (operator, id), fakes included."""
 
     def contract(self, id_or_path: str, *, root: Path) -> ToleranceContract:
         """A tolerance contract by id, or read from a path that starts at ``root``."""

@@ -1,4 +1,4 @@
-"""Knobs that no installed scorer can apply: whatever is asked of them, no case could be run."""
+"""Knobs that no installed scorer or kernel can apply: whatever is asked of them, no case could be run."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from xcfg.errors import PluginError
 from xcfg.model.codec import Path
 from xcfg.model.json import Json
 from xcfg.model.scorer import ScorerDescriptor
+from xcfg.planner.build_knobs import chooses_build, names_knob
 from xcfg.planner.catalog import Catalog
 from xcfg.planner.problem import Problem
 
@@ -18,21 +19,24 @@ def check_applied(data: dict[str, Json], catalog: Catalog) -> list[Problem]:
     """One problem a place. Fakes count where the experiment uses one."""
     scorers = _scorers(data, catalog)
     return [
-        Problem(
-            path=path,
-            message=f"no installed plugin applies {name} to a scorer",
-            hint="`xcfg scorers list` shows what is installed; install the plugin that applies it, or leave it out",
-            at_key=True,
-            kind=PluginError,
-        )
+        Problem(path=path, message=message, hint=hint, at_key=True, kind=PluginError)
         for path, name in _named(data)
-        if name in catalog.knobs() and not _applied(name, scorers, catalog)
+        if name in catalog.knobs()
+        for message, hint in _unapplied(name, scorers, catalog)
     ]
 
 
-def _applied(name: str, scorers: list[ScorerDescriptor], catalog: Catalog) -> bool:
-    """Whether a scorer knows the knob; one that declares it to mean nothing there does."""
-    return any(catalog.materializer(name, scorer.id) is not None for scorer in scorers)
+def _unapplied(name: str, scorers: list[ScorerDescriptor], catalog: Catalog) -> Iterator[tuple[str, str]]:
+    """Message and hint where nothing applies the knob; a scorer that declares it to mean nothing there knows it."""
+    if chooses_build(catalog.knobs()[name]):
+        if not any(names_knob(backend, name) for backend in catalog.backends().values()):
+            yield f"no installed kernel comes in builds that differ in {name}", _hint("backends")
+    elif not any(catalog.materializer(name, scorer.id) is not None for scorer in scorers):
+        yield f"no installed plugin applies {name} to a scorer", _hint("scorers")
+
+
+def _hint(what: str) -> str:
+    return f"`xcfg {what} list` shows what is installed; install the plugin that applies it, or leave it out"
 
 
 def _scorers(data: dict[str, Json], catalog: Catalog) -> list[ScorerDescriptor]:

@@ -7,16 +7,25 @@ from collections.abc import Iterator
 from xcfg.model.codec import Path, unknown
 from xcfg.model.json import Json
 from xcfg.model.knob import SourceClass
+from xcfg.planner.catalog import Catalog
 from xcfg.planner.problem import Problem
-from xcfg.planner.profiles import PROFILES
 
 BASELINE = "baseline"
 """The name of the case in which nothing is changed."""
 
 
-def check_names(data: dict[str, Json]) -> list[Problem]:
-    """Names of cases and profiles that are empty, taken or reserved; slices of nothing or of what is not there."""
-    return [*_case_names(data.get("cases")), *_profiles(data.get("profiles")), *_slices(data)]
+def check_names(data: dict[str, Json], catalog: Catalog) -> list[Problem]:
+    """Names of cases, profiles and slices that are empty, taken or reserved; slices of nothing or of what is absent."""
+    found = [*_case_names(data.get("cases")), *_profiles(data.get("profiles")), *_slices(data)]
+    for kind, ids in (("profile", catalog.profiles()), ("slice", catalog.slices())):
+        found += [_taken(kind, name, catalog) for name in _keys(data.get(f"{kind}s")) if name in ids]
+    return found
+
+
+def _taken(kind: str, name: str, catalog: Catalog) -> Problem:
+    """A name that a distribution registered means the same in every experiment."""
+    message = f"{name!r} is a {kind} of {catalog.owner(kind, name)}, take another name"
+    return Problem(path=(f"{kind}s", name), message=message, at_key=True)
 
 
 def case_names(cases: Json) -> list[str]:
@@ -44,9 +53,7 @@ def _case_names(cases: Json) -> Iterator[Problem]:
 def _profiles(profiles: Json) -> Iterator[Problem]:
     for name in _keys(profiles):
         path: Path = ("profiles", name)
-        if name in PROFILES:
-            yield Problem(path=path, message=f"{name!r} is one of core's own profiles, take another name", at_key=True)
-        elif not name.strip():
+        if not name.strip():
             yield Problem(path=path, message="a profile needs a name", at_key=True)
         elif isinstance(profiles[name], dict) and profiles[name].get("differ") == []:
             yield Problem(path=path, message="the profile has no case", hint="differ: [[]] is the fully aligned one")

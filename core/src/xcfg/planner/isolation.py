@@ -19,9 +19,13 @@ def differences(case: Case, baseline: Case) -> frozenset[str]:
 
 
 def side_differences(left: SideConfig, right: SideConfig) -> frozenset[str]:
-    """As :func:`differences`, of two sides of one role."""
+    """As :func:`differences`, of two sides of one role.
+
+    A knob that has a meaning on only one of them (a build-time knob, the other's kernel comes in one build) differs
+    because of what took its meaning, which is named.
+    """
     role = left.role.value
-    found = _unequal(left.knobs, right.knobs)
+    found = _unequal(left.knobs, right.knobs) - (left.inapplicable.keys() ^ right.inapplicable.keys())
     if left.operators != right.operators:
         for name in _unequal(left.operators, right.operators):
             found.add(LOGP_BACKEND if name == SELECTED_LOGPROB else f"operators.{name}")

@@ -76,7 +76,7 @@ def _experiment(
 
 def _meaning(data: dict[str, Json], catalog: Catalog, root: Path) -> tuple[Experiment | None, list[Problem]]:
     """The experiment in ``data`` with its knob values normalised, and everything that is wrong with it."""
-    problems = [*check_knobs(data, catalog), *check_values(data), *check_names(data)]
+    problems = [*check_knobs(data, catalog), *check_values(data), *check_names(data, catalog)]
     problems += [*check_axes(data, catalog), *check_constraints(data)]
     problems += [*check_plugins(data, catalog, root), *check_applied(data, catalog), *check_files(data, root)]
     shaped, more = _shape(data)

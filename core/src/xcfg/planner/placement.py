@@ -10,6 +10,7 @@ from xcfg.model.json import Json
 from xcfg.model.knob import CORE_PREFIXES, Knob
 from xcfg.model.scorer import MaterializerDescriptor, Role
 from xcfg.planner.assignment import same
+from xcfg.planner.build_knobs import chooses_build
 from xcfg.planner.catalog import Catalog
 
 
@@ -37,7 +38,8 @@ class Placer:
     """Places the knobs of one role for one scorer.
 
     ``named`` are the knobs the baseline gives, ``replaced`` is True where the scorer takes the place of the baseline's
-    own. ``usual`` holds the placement of every knob that the role carries where a case sets nothing itself.
+    own. ``knobs`` are those the role carries. ``usual`` holds the placement of each where a case sets nothing itself,
+    but for those that choose a kernel's build: ``builds`` holds their values.
     """
 
     def __init__(
@@ -47,11 +49,12 @@ class Placer:
         """``values`` is the baseline's value of every knob."""
         self.scorer = scorer
         self.knobs: dict[str, Knob] = {name: knob for name, knob in catalog.knobs().items() if knob.applies_to(role)}
-        self._how = {name: catalog.materializer(name, scorer) for name in self.knobs}
+        self.builds = {name: values.get(name) for name, knob in self.knobs.items() if chooses_build(knob)}
+        self._how = {name: catalog.materializer(name, scorer) for name in self.knobs if name not in self.builds}
         self._named = named
         self._replaced = replaced
         self._placed: dict[tuple[str, type, Json], Placement] = {}
-        self.usual = {name: self.place(name, values.get(name), own=False) for name in self.knobs}
+        self.usual = {name: self.place(name, values.get(name), own=False) for name in self._how}
 
     def place(self, name: str, value: Json, *, own: bool) -> Placement:
         """The placement of a value; ``own`` where the case sets it itself."""

@@ -18,8 +18,8 @@ from xcfg.planner.dimensions import dimensions
 from xcfg.planner.draft import Draft, baseline_draft, changed_draft, written_drafts
 from xcfg.planner.expand import Expansion
 from xcfg.planner.profile_cases import profile_cases
-from xcfg.planner.profiles import find_profiles
-from xcfg.planner.select import Selection, find_slice, parse_filters
+from xcfg.planner.profiles import find_profiles, find_slice
+from xcfg.planner.select import Selection, parse_filters
 from xcfg.planner.tokens import declared_tokens
 
 
@@ -48,11 +48,9 @@ class Planning:
             raise InvalidInput("a profile has its own cases, in no mode", where="--mode", hint="leave --mode out")
         experiment = experiment if mode is None else evolve(experiment, mode=mode)
         selection = _selection(experiment, catalog, slice_name, filters)
-        chosen = find_profiles(experiment, profiles)
-        tokens = declared_tokens(experiment.tokens, root)
-        contract = unstructure(catalog.contract(experiment.contract, root=root).ref)
-        baseline = baseline_draft(experiment, BASELINE)
-        maker = CaseMaker.of(experiment, catalog, baseline, tokens, contract)
+        chosen = find_profiles(experiment, profiles, catalog)
+        tokens, maker = case_maker(experiment, root, catalog)
+        baseline = maker.baseline
         written = written_drafts(experiment, baseline)
         cases = profile_cases(Judge.of(maker), chosen) if chosen else None
         varied = [changed_draft(baseline, maker.changes(experiment.fixed)), *written]
@@ -101,12 +99,21 @@ class Planning:
             yield self.maker.make(draft)
 
 
+def case_maker(
+    experiment: Experiment, root: Path, catalog: Catalog, tokens: Json | None = None
+) -> tuple[Json, CaseMaker]:
+    """The declared tokens, read unless given, and the maker of an experiment's cases, which has no dimensions yet."""
+    tokens = declared_tokens(experiment.tokens, root) if tokens is None else tokens
+    contract = unstructure(catalog.contract(experiment.contract, root=root).ref)
+    return tokens, CaseMaker.of(experiment, catalog, baseline_draft(experiment, BASELINE), tokens, contract)
+
+
 def _selection(experiment: Experiment, catalog: Catalog, slice_name: str, filters: Sequence[str]) -> Selection:
     knobs = catalog.knobs()
     linked: Mapping[str, Sequence[str]] = {name: tuple(table) for name, table in experiment.linked.items()}
     return Selection(
         filters=parse_filters(filters, knobs),
-        slice=find_slice(experiment, slice_name),
+        slice=find_slice(experiment, slice_name, catalog),
         knobs=knobs,
         linked=linked,
         fixed=frozenset(experiment.fixed),

@@ -1,39 +1,43 @@
-"""Ablation profiles: which source classes keep their production differences while everything else is aligned."""
+"""Profiles and slices by name: the experiment's own, and those that plugins bring."""
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
 from xcfg.errors import InvalidInput
 from xcfg.model.codec import unknown
-from xcfg.model.experiment import Experiment, ProfileSpec
-from xcfg.model.knob import SourceClass
+from xcfg.model.experiment import Experiment, ProfileSpec, SliceSpec
+from xcfg.planner.catalog import Catalog
 
-_SINGLE = (SourceClass.ARITHMETIC, SourceClass.REDUCTION, SourceClass.REPRESENTATION)
-
-PROFILES: Mapping[str, ProfileSpec] = MappingProxyType(
-    {
-        "A0": ProfileSpec(summary="Fully aligned reference", differ=((),)),
-        "A1": ProfileSpec(summary="Arithmetic only", differ=((SourceClass.ARITHMETIC,),)),
-        "A2": ProfileSpec(summary="Reduction and topology only", differ=((SourceClass.REDUCTION,),)),
-        "A3": ProfileSpec(summary="Representation only", differ=((SourceClass.REPRESENTATION,),)),
-        "A4": ProfileSpec(summary="Pairs of those classes", differ=tuple(itertools.combinations(_SINGLE, 2))),
-        "A5": ProfileSpec(summary="Full production", differ=(tuple(SourceClass),)),
-    }
-)
-"""Core's own profiles. They name classes, never knobs: a knob that a plugin adds is in those of its class."""
+T = TypeVar("T", ProfileSpec, SliceSpec)
 
 
-def find_profiles(experiment: Experiment, names: Sequence[str]) -> dict[str, ProfileSpec]:
-    """The profiles of these names, core's or the experiment's. Raises InvalidInput with the nearest name."""
-    known = {**PROFILES, **experiment.profiles}
-    for name in names:
-        if name not in known:
-            hint = f"there are {', '.join(known)}"
-            raise InvalidInput(unknown("profile", name, list(known)), where="--profile", hint=hint)
-    return {name: known[name] for name in names}
+def find_profiles(experiment: Experiment, names: Sequence[str], catalog: Catalog) -> dict[str, ProfileSpec]:
+    """The profiles of these names.
+
+    Raises InvalidInput with the nearest name, PluginError where the plugin that would bring one is broken, disabled or
+    clashes with another.
+    """
+    own, brought = experiment.profiles, catalog.profiles()
+    return {name: _find("profile", name, own, brought, catalog.profile) for name in names}
+
+
+def find_slice(experiment: Experiment, name: str, catalog: Catalog) -> SliceSpec | None:
+    """The slice of this name, None for the empty name. Raises as :func:`find_profiles` does."""
+    return _find("slice", name, experiment.slices, catalog.slices(), catalog.slice) if name else None
+
+
+def _find(kind: str, name: str, own: Mapping[str, T], brought: Mapping[str, T], look_up: Callable[[str], T]) -> T:
+    if name in own:
+        return own[name]
+    try:
+        return look_up(name)
+    except InvalidInput as error:
+        known = [*brought, *own]
+        hints = [f"there are {', '.join(known)}" if known else "there is none", error.faults[0].hint]
+        hint = "; ".join(filter(None, hints))
+        raise InvalidInput(unknown(kind, name, known), where=f"--{kind}", hint=hint) from error
 
 
 def pairs_needed(passed: Mapping[str, bool]) -> bool:

@@ -8,7 +8,7 @@ from attrs import field, frozen
 
 from xcfg.errors import InvalidInput
 from xcfg.model.codec import unknown
-from xcfg.model.experiment import Experiment, SliceSpec
+from xcfg.model.experiment import SliceSpec
 from xcfg.model.json import Json, tupled
 from xcfg.model.knob import Knob
 from xcfg.planner.assignment import SIDE_DIMENSIONS, same
@@ -90,17 +90,6 @@ def accepted(filters: Sequence[Filter], values: Mapping[str, Json]) -> bool:
 def passes(filters: Sequence[Filter], values: Mapping[str, Json], name: str) -> bool:
     """Whether a case with these coordinates and this name stays."""
     return all(item.accepts(name if item.key == _NAME else values.get(item.key)) for item in filters)
-
-
-def find_slice(experiment: Experiment, name: str) -> SliceSpec | None:
-    """The slice of this name, None for the empty name. Raises InvalidInput with the nearest name."""
-    if not name:
-        return None
-    if name not in experiment.slices:
-        known = sorted(experiment.slices)
-        hint = f"it has {', '.join(known)}" if known else "the experiment has none"
-        raise InvalidInput(unknown("slice", name, known), where="--slice", hint=hint)
-    return experiment.slices[name]
 
 
 def in_slice(

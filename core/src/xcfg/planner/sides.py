@@ -11,12 +11,16 @@ from xcfg.model.experiment import Experiment
 from xcfg.model.json import Json
 from xcfg.model.kernel import LOGP_BACKEND, SELECTED_LOGPROB, OperatorChoice
 from xcfg.model.scorer import Role
+from xcfg.planner.build_knobs import Asked, Chosen, choose, names_knob
 from xcfg.planner.catalog import Catalog
 from xcfg.planner.draft import Pick
 from xcfg.planner.placement import Placement, Placer
 
 Sentences = tuple[tuple[str, str], ...]
 """(knob, sentence) for each reason against a side. Where no knob is at fault the name is an operator's, or empty."""
+
+
+_NO_BUILDS = Chosen()
 
 
 @frozen(kw_only=True)
@@ -78,16 +82,34 @@ class SideBuilder:
         if backend not in self._bound:
             self._bound[backend] = self._operators(backend)
         operators, refused = self._bound[backend]
+        builds = self._builds(own, operators, replaced=backend != self._usual.knobs.get(LOGP_BACKEND))
         config = SideConfig(
             role=self._role,
             scorer=self._pick.scorer,
             checkpoint=self._pick.checkpoint,
-            knobs=knobs,
-            inapplicable=placed.inapplicable,
+            knobs={**knobs, **builds.knobs},
+            inapplicable={**placed.inapplicable, **builds.inapplicable},
             operators=operators,
         )
-        unsupported = (*self._wrong_role, *placed.unsupported, *refused)
-        return Side(config=config, unsupported=unsupported, idle=placed.idle, idle_alone=placed.idle_alone)
+        unsupported = (*self._wrong_role, *placed.unsupported, *refused, *builds.unsupported)
+        idle = {**placed.idle, **builds.idle}
+        return Side(config=config, unsupported=unsupported, idle=idle, idle_alone=placed.idle_alone)
+
+    def means(self, name: str) -> bool:
+        """Whether the knob has a meaning on this side of the baseline."""
+        if name not in self.placer.builds:
+            return self.placer.means(name)
+        bound = self.build({}).config.operators
+        return any(names_knob(self._catalog.backend(of, choice.backend), name) for of, choice in bound.items())
+
+    def _builds(self, own: Mapping[str, Json], operators: Mapping[str, OperatorChoice], *, replaced: bool) -> Chosen:
+        """What the build-time knobs come to with these operators."""
+        asked = {name: own.get(name, usual) for name, usual in self.placer.builds.items()}
+        values = {name: value for name, value in asked.items() if value is not None}
+        if not values:
+            return _NO_BUILDS
+        why = f"scorer {self._pick.scorer!r} lets no kernel take over: {self._kernelless()}"
+        return choose(Asked(values=values, own=own, replaced=replaced, kernelless=why), operators, self._catalog)
 
     def _place(self, placed: Mapping[str, Placement]) -> _Placed:
         idle = {name: item.inapplicable for name, item in placed.items() if item.idle}
@@ -115,15 +137,18 @@ class SideBuilder:
                 found[SELECTED_LOGPROB] = OperatorChoice(backend=backend, options=options)
         elif chosen is not None:
             found[SELECTED_LOGPROB] = chosen
-            usual = self.placer.usual.get(LOGP_BACKEND)
-            why = (usual and usual.inapplicable) or "it does not know the operator"
-            said = f"scorer {self._pick.scorer!r} takes no backend for {SELECTED_LOGPROB}: {why}"
+            said = f"scorer {self._pick.scorer!r} takes no backend for {SELECTED_LOGPROB}: {self._kernelless()}"
             refused.append((SELECTED_LOGPROB, said))
         for name, choice in found.items():
             if self._role not in self._catalog.backend(name, choice.backend).roles:
                 said = f"backend {choice.backend!r} of {name} does not serve the {self._role.value} side"
                 refused.append((LOGP_BACKEND if name == SELECTED_LOGPROB else name, said))
         return found, tuple(refused)
+
+    def _kernelless(self) -> str:
+        """Why the scorer takes no backend for the logprob kernel."""
+        usual = self.placer.usual.get(LOGP_BACKEND)
+        return (usual and usual.inapplicable) or "it does not know the operator"
 
 
 def _wrong_role(role: Role, scorer: str, catalog: Catalog) -> Sentences:

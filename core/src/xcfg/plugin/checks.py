@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from xcfg.model.knob import CORE_PREFIXES, Knob
+from xcfg.model.codec import unknown
+from xcfg.model.experiment import SliceSpec
+from xcfg.model.knob import CORE_PREFIXES, Knob, SourceClass
+from xcfg.model.profile import ProfileDescriptor
+from xcfg.plugin.check_builds import build_faults
 from xcfg.plugin.contribution import Contribution, describe_key
 from xcfg.plugin.inventory import CORE
 
 _TARGET = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
+_CLASSES = [item.value for item in SourceClass]
 
 
 def faults(contribution: Contribution) -> Iterator[str]:
@@ -30,6 +35,9 @@ def faults(contribution: Contribution) -> Iterator[str]:
             yield from _target_faults(f"materializer of {item.knob!r} for {item.scorer!r}", item.target)
     for backend in contribution.backends:
         yield from _target_faults(f"backend {backend.id!r} of {backend.operator!r}", backend.target)
+        yield from build_faults(backend, contribution.knobs)
+    for named in contribution.profiles:
+        yield from _profile_faults(named)
     for importer in contribution.importers:
         yield from _target_faults(f"importer {importer.id!r}", importer.target)
     for file_format in contribution.file_formats:
@@ -58,6 +66,33 @@ def _knob_faults(knob: Knob, contribution: Contribution) -> Iterator[str]:
     else:
         if normal != knob.default:
             yield f"default of knob {knob.name!r} is {knob.default!r}, its normal form is {normal!r}"
+
+
+def _profile_faults(named: ProfileDescriptor) -> Iterator[str]:
+    if not named.id.strip():
+        yield "a profile or slice needs an id"
+    if (named.profile is None) is (named.slice is None):
+        yield f"{named.id!r} of xcfg_profiles must be exactly one of a profile and a slice"
+    if named.profile is not None:
+        if not named.profile.differ:
+            yield f"profile {named.id!r} has no case; differ=[[]] is the fully aligned one"
+        yield from _class_faults(f"profile {named.id!r}", [name for case in named.profile.differ for name in case])
+    if named.slice is not None:
+        yield from _slice_faults(named.id, named.slice)
+
+
+def _slice_faults(name: str, part: SliceSpec) -> Iterator[str]:
+    if not (part.baseline or part.axes or part.source_classes):
+        yield f"slice {name!r} selects nothing by baseline, axes or source classes"
+    if part.cases:
+        yield f"slice {name!r} names cases, which belong to one experiment; give baseline, axes or source classes"
+    yield from _class_faults(f"slice {name!r}", part.source_classes)
+
+
+def _class_faults(what: str, names: Sequence[str]) -> Iterator[str]:
+    for name in names:
+        if name not in _CLASSES:
+            yield f"{what}: {unknown('source class', name, _CLASSES)}"
 
 
 def _target_faults(what: str, target: str) -> Iterator[str]:

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 
 from attrs import field, frozen
 
+from xcfg.model.experiment import ProfileSpec, SliceSpec
 from xcfg.model.importer import FileFormatDescriptor, ImporterDescriptor
 from xcfg.model.json import tupled
 from xcfg.model.knob import Knob
+from xcfg.model.profile import ProfileDescriptor
 from xcfg.model.scorer import KernelBackendDescriptor, MaterializerDescriptor, ScorerDescriptor
 from xcfg.model.tolerance import ToleranceContract
 
@@ -17,6 +19,8 @@ Descriptor = (
     | ScorerDescriptor
     | MaterializerDescriptor
     | KernelBackendDescriptor
+    | ProfileSpec
+    | SliceSpec
     | ToleranceContract
     | ImporterDescriptor
     | FileFormatDescriptor
@@ -35,6 +39,7 @@ class Contribution:
     scorers: tuple[ScorerDescriptor, ...] = field(default=(), converter=tupled)
     materializers: tuple[MaterializerDescriptor, ...] = field(default=(), converter=tupled)
     backends: tuple[KernelBackendDescriptor, ...] = field(default=(), converter=tupled)
+    profiles: tuple[ProfileDescriptor, ...] = field(default=(), converter=tupled)
     contracts: tuple[ToleranceContract, ...] = field(default=(), converter=tupled)
     importers: tuple[ImporterDescriptor, ...] = field(default=(), converter=tupled)
     file_formats: tuple[FileFormatDescriptor, ...] = field(default=(), converter=tupled)
@@ -49,6 +54,11 @@ class Contribution:
             yield materializer_key(materializer.knob, materializer.scorer), materializer
         for backend in self.backends:
             yield backend_key(backend.operator, backend.id), backend
+        for named in self.profiles:
+            if named.profile is not None:
+                yield ("profile", named.id), named.profile
+            if named.slice is not None:
+                yield ("slice", named.id), named.slice
         for contract in self.contracts:
             yield ("contract", contract.ref.id), contract
         for importer in self.importers:

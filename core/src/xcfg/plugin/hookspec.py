@@ -13,6 +13,7 @@ from xcfg.model.importer import FileFormatDescriptor, ImporterDescriptor
 from xcfg.model.json import Json
 from xcfg.model.knob import Knob
 from xcfg.model.plan import Plan
+from xcfg.model.profile import ProfileDescriptor
 from xcfg.model.result import Comparison
 from xcfg.model.scorer import KernelBackendDescriptor, MaterializerDescriptor, ScorerDescriptor
 from xcfg.model.tolerance import ToleranceContract
@@ -46,6 +47,20 @@ def xcfg_materializers() -> Sequence[MaterializerDescriptor]:
 @hookspec
 def xcfg_kernel_backends() -> Sequence[KernelBackendDescriptor]:
     """Kernel backends, keyed by (operator, id)."""
+
+
+@hookspec
+def xcfg_profiles() -> Sequence[ProfileDescriptor]:
+    """Ablation profiles, chosen by id (``xcfg plan --profile ID``), and named slices (``--slice ID``).
+
+    A profile names the source classes whose knobs keep their production values, never knobs, so that a knob another
+    plugin adds is in the profiles of its class. A slice selects cases by the baseline, axes or source classes. An id
+    belongs to one distribution, and an experiment's own profiles and slices take other names. Core brings A0 to A5
+    through this hook. Example::
+
+        ProfileDescriptor(id="E1", profile=ProfileSpec(summary="Execution alone", differ=[[SourceClass.EXECUTION]]))
+        ProfileDescriptor(id="topology", slice=SliceSpec(baseline=True, source_classes=["reduction"]))
+    """
 
 
 @hookspec

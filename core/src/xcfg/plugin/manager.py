@@ -14,6 +14,7 @@ from attrs import evolve, frozen
 from xcfg.model.codec import unknown
 from xcfg.model.importer import FileFormatDescriptor, ImporterDescriptor
 from xcfg.model.knob import Knob
+from xcfg.model.profile import ProfileDescriptor
 from xcfg.model.scorer import KernelBackendDescriptor, MaterializerDescriptor, ScorerDescriptor
 from xcfg.model.tolerance import ToleranceContract
 from xcfg.plugin import hookspec
@@ -29,6 +30,7 @@ _REGISTER: MappingProxyType[str, tuple[str, type]] = MappingProxyType(
         "xcfg_scorers": ("scorers", ScorerDescriptor),
         "xcfg_materializers": ("materializers", MaterializerDescriptor),
         "xcfg_kernel_backends": ("backends", KernelBackendDescriptor),
+        "xcfg_profiles": ("profiles", ProfileDescriptor),
         "xcfg_tolerance_contracts": ("contracts", ToleranceContract),
         "xcfg_importers": ("importers", ImporterDescriptor),
         "xcfg_file_formats": ("file_formats", FileFormatDescriptor),

@@ -11,6 +11,9 @@ from xcfg.plugin.index import Index
 from xcfg.plugin.inventory import PluginInfo, PluginState
 from xcfg.plugin.known import bringing_distribution
 
+_TYPED = ("knob", "profile", "slice")
+"""Kinds whose ids are words of an experiment or a command line: an unknown one is the user's to mend."""
+
 
 def missing(key: Key, index: Index, plugins: Sequence[PluginInfo]) -> XcfgError:
     """The error to raise for a key that is not owned."""
@@ -29,7 +32,7 @@ def missing(key: Key, index: Index, plugins: Sequence[PluginInfo]) -> XcfgError:
     names = sorted(name for kind, name in index.owned if kind == key[0])
     broken = [f"{info.distribution} ({info.error})" for info in plugins if info.error]
     hint = f"not loaded: {', '.join(broken)}" if broken else ""
-    kind = InvalidInput if key[0] == "knob" else PluginError
+    kind = InvalidInput if key[0] in _TYPED else PluginError
     return kind(unknown(key[0], key[1], names), hint=hint)
 
 

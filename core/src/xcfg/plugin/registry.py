@@ -12,6 +12,7 @@ from attrs import evolve
 
 from xcfg.errors import InvalidInput, PluginError
 from xcfg.model.case import Case, Rejection, SideConfig
+from xcfg.model.experiment import ProfileSpec, SliceSpec
 from xcfg.model.ids import canonical
 from xcfg.model.importer import FileFormatDescriptor, ImporterDescriptor
 from xcfg.model.json import Json
@@ -48,7 +49,8 @@ class Registry:
     """Descriptors by id, and the hooks of the later phases.
 
     Every lookup of one id raises PluginError where the plugin that registered it is broken, clashes with another or
-    is not installed; an unknown knob raises InvalidInput. Both name the nearest known id or the pip line.
+    is not installed; an unknown knob, profile or slice raises InvalidInput. Both name the nearest known id or the pip
+    line.
     """
 
     def __init__(
@@ -114,6 +116,22 @@ class Registry:
         """The backend of this id for an operator. Raises InvalidInput for a fake that was not allowed."""
         key = backend_key(operator, id)
         return self._real(self._one(key, KernelBackendDescriptor), key)
+
+    def profiles(self) -> Mapping[str, ProfileSpec]:
+        """Every registered ablation profile by id."""
+        return self._all("profile", ProfileSpec)
+
+    def profile(self, id: str) -> ProfileSpec:
+        """The ablation profile of this id. Raises InvalidInput with the nearest id where there is none."""
+        return self._one(("profile", id), ProfileSpec)
+
+    def slices(self) -> Mapping[str, SliceSpec]:
+        """Every registered slice by id."""
+        return self._all("slice", SliceSpec)
+
+    def slice(self, id: str) -> SliceSpec:
+        """The slice of this id. Raises InvalidInput with the nearest id where there is none."""
+        return self._one(("slice", id), SliceSpec)
 
     def contracts(self) -> Mapping[str, ToleranceContract]:
         """Every registered tolerance contract by id."""

@@ -16,8 +16,10 @@ from xcfg.model.status import Status
 from xcfg.plugin.checkpoint import CheckpointDigest
 from xcfg.runner.attempt_files import Attempt, read_attempt, read_failure
 from xcfg.runner.binding import read_folder
+from xcfg.runner.durable import write_json
 from xcfg.runner.exits import exit_findings
 from xcfg.runner.frozen import load_frozen
+from xcfg.runner.plans import merged
 from xcfg.runner.report import Engines, RunReport, SideRun
 from xcfg.runner.schedule import baseline_configs, side_configs
 from xcfg.runner.seal import sealed
@@ -60,6 +62,24 @@ def side_run(store: Store, config: SideConfig, side: str, found: Newest) -> Side
         measured=found.attempt.measured,
         findings=launch_findings(store, found.attempt.surroundings.launch),
     )
+
+
+def stored_run(out: Path, config: SideConfig, side: str, number: int) -> SideRun:
+    """One attempt of a side by its number, be it the newest or not. Raises ArtifactError where it is damaged."""
+    store = Store(out)
+    path = dict(store.attempts(side)).get(number)
+    if path is None:
+        raise ArtifactError(f"there is no attempt {number} of side {side}", where=str(store.side(side)))
+    if sealed(path):
+        return side_run(store, config, side, Newest(number=number, path=path, attempt=read_attempt(path, side, number)))
+    failed = read_failure(path)
+    reason = None if failed is None else failed.failure
+    return side_run(store, config, side, Newest(number=number, path=path, failure=reason, refused="it has no seal"))
+
+
+def remember_cases(out: Path, plan: Plan) -> None:
+    """Add cases to the folder's plan whose sides were all executed for others; the caller holds the lock."""
+    write_json(Store(out).plan, merged(load_plan(out), plan))
 
 
 def launch_findings(store: Store, launch: str) -> tuple[Finding, ...]:

@@ -18,6 +18,7 @@ from xcfg.model.json import Json
 from xcfg.model.sample import TokenBatch
 from xcfg.model.scorer import Launch
 from xcfg.plugin.protocols import Sampler, Scorer
+from xcfg.runner.child_builds import Builds
 from xcfg.runner.child_engine import Knobs, open_scorer, prepare
 from xcfg.runner.child_score import score_step
 from xcfg.runner.frozen import load_frozen
@@ -52,6 +53,7 @@ def _place(spec: LaunchSpec) -> tuple[int, int]:
 def _run(spec: LaunchSpec, rank: int, reporter: Reporter) -> int:
     knobs = Knobs(spec)
     with reporter.during("import"):
+        builds = Builds.checked(spec.builds)
         settings = prepare(spec, knobs)
     with reporter.during("open"):
         scorer = open_scorer(spec, settings, rank)
@@ -62,7 +64,7 @@ def _run(spec: LaunchSpec, rank: int, reporter: Reporter) -> int:
         folder = Path(step.folder)
         try:
             with reporter.during("score"):
-                record, samples = score_step(scorer, identity, knobs, step, batch, settings, spec.repeat, rank)
+                record, samples = score_step(scorer, identity, knobs, builds, step, batch, settings, rank)
             reporter.record(folder, evolve(record, facts=facts), samples)
         except UnsupportedError as error:  # nothing was scored: the engine is as it was
             reporter.failed(folder, error)

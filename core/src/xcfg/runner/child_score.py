@@ -16,6 +16,7 @@ from xcfg.model.knob import Lifecycle
 from xcfg.model.sample import Samples, TokenBatch
 from xcfg.plugin.protocols import KernelBackend, Scored, Scorer, ScoreRequest, ScorerIdentity, Settings
 from xcfg.plugin.target import resolve
+from xcfg.runner.child_builds import Builds
 from xcfg.runner.child_engine import Knobs
 from xcfg.runner.counted import Counted
 from xcfg.runner.launch import OperatorTask, Step
@@ -41,10 +42,10 @@ def score_step(
     scorer: Scorer,
     identity: ScorerIdentity,
     knobs: Knobs,
+    builds: Builds,
     step: Step,
     batch: TokenBatch,
     engine: Settings,
-    repeat: int,
     rank: int,
 ) -> tuple[RankRecord, Samples]:
     """Apply the step's request-time values, bind its operators, score, and read everything back.
@@ -57,11 +58,11 @@ def score_step(
             knobs.probe(task, step.knobs)
             knobs.draft(task, settings)
     with ExitStack() as stack:
-        bound = _bind(scorer, step.operators, stack)
+        bound = _bind(scorer, step.operators, builds, stack)
         request = ScoreRequest(settings=settings.request, operators=bound.calls)
         before = scorer.state_digest()
         scored = scorer.score(batch, request)
-        repeats = _repeat(scored, [scorer.score(batch, request) for _ in range(repeat - 1)])
+        repeats = _repeat(scored, [scorer.score(batch, request) for _ in range(knobs.spec.repeat - 1)])
         after = scorer.state_digest()
         operators = bound.identify(scored.samples.rows)
     record = RankRecord(
@@ -77,7 +78,7 @@ def score_step(
         state_after=after,
         semantics=scored.semantics,
         info=scored.rank,
-        knobs=_readings(scorer, knobs, step, operators),
+        knobs={**_readings(scorer, knobs, step, operators), **builds.readings(operators)},
         operators=operators,
         repeats=repeats,
         peak_rss=peak_rss(),
@@ -86,13 +87,14 @@ def score_step(
     return record, scored.samples
 
 
-def _bind(scorer: Scorer, tasks: tuple[OperatorTask, ...], stack: ExitStack) -> _Bound:
+def _bind(scorer: Scorer, tasks: tuple[OperatorTask, ...], builds: Builds, stack: ExitStack) -> _Bound:
     calls: dict[str, Counted] = {}
     backends: dict[str, KernelBackend] = {}
     for task in tasks:
         request = scorer.kernel_request(task.operator, task.options)
         if request is None:
             raise UnsupportedError(f"the scorer lets no backend take over {task.operator}", where=task.operator)
+        request = evolve(request, artifact=builds.paths.get(task.operator, ""))
         backend: KernelBackend = resolve(task.target)()
         found = backend.probe(request)
         if isinstance(found, Unsupported):

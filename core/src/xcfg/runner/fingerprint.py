@@ -12,6 +12,7 @@ from pathlib import Path
 from xcfg.model.case import SideConfig
 from xcfg.model.json import Json
 from xcfg.plugin.inventory import CORE
+from xcfg.runner.builds import build_knobs, build_tasks
 from xcfg.runner.lookup import Lookup
 
 
@@ -23,11 +24,14 @@ def fingerprint(config: SideConfig, registry: Lookup) -> dict[str, Json]:
     scorer = registry.scorer(config.scorer)
     materializers = registry.materializers(config.scorer)
     backends = [registry.backend(name, choice.backend) for name, choice in sorted(config.operators.items())]
-    targets = {scorer.target, *(materializers[name].target for name in config.knobs)}
+    builds = build_tasks(config, registry)
+    loaded = {(task.operator, task.backend): task.build.fingerprint for task in builds}
+    applied = config.knobs.keys() - build_knobs(builds)
+    targets = {scorer.target, *(materializers[name].target for name in applied)}
     targets |= {backend.target for backend in backends}
     owners = {
         registry.owner("scorer", scorer.id),
-        *(registry.owner("materializer", (name, scorer.id)) for name in config.knobs),
+        *(registry.owner("materializer", (name, scorer.id)) for name in applied),
         *(registry.owner("backend", (backend.operator, backend.id)) for backend in backends),
     }
     return {
@@ -36,7 +40,10 @@ def fingerprint(config: SideConfig, registry: Lookup) -> dict[str, Json]:
         "distributions": {name: metadata.version(name) for name in sorted({CORE, *owners})},
         "engine": {name: _engine_version(name) for name in scorer.requires},
         "code": {name: _source_digest(name) for name in sorted(map(_package, targets)) if name},
-        "builds": {f"{item.operator}.{item.id}": item.build_fingerprint for item in backends},
+        "builds": {
+            f"{item.operator}.{item.id}": loaded.get((item.operator, item.id), item.build_fingerprint)
+            for item in backends
+        },
         "environment": dict(sorted(registry.process_environment(config).items())),
     }
 

@@ -8,6 +8,7 @@ from attrs import field, frozen
 
 from xcfg.model.experiment import SampleSource
 from xcfg.model.json import Json, freeze, tupled
+from xcfg.model.kernel import KernelBuild
 from xcfg.model.knob import Lifecycle
 from xcfg.model.scorer import Launch, Role
 from xcfg.plugin.protocols import Prompt
@@ -37,8 +38,24 @@ class OperatorTask:
 
 
 @frozen(kw_only=True)
+class BuildTask:
+    """The one build of an operator's backend that the launch's processes load.
+
+    ``builds`` are all that the backend has: what was loaded is looked up among them.
+    """
+
+    operator: str
+    backend: str
+    build: KernelBuild
+    builds: tuple[KernelBuild, ...] = field(converter=tupled)
+
+
+@frozen(kw_only=True)
 class Step:
-    """One side run on the open engine. ``knobs`` are all of the side's, ``folder`` is where its ranks write."""
+    """One side run on the open engine. ``folder`` is where its ranks write.
+
+    ``knobs`` are all of the side's but those that chose a build, which is the launch's.
+    """
 
     folder: str
     knobs: tuple[KnobTask, ...] = field(converter=tupled)
@@ -58,8 +75,8 @@ class SampleTask:
 class LaunchSpec:
     """Everything one engine's processes need.
 
-    ``engine`` are the knobs the engine is opened with. ``tokens`` names the frozen batch, or is empty where ``sample``
-    makes it. ``folder`` takes the ranks' own state: phase, failure, closing times. ``facts`` names the plugins whose
+    ``engine`` are the knobs the engine is opened with, ``builds`` the artifacts of its kernels. ``tokens`` names the
+    frozen batch, or is empty where ``sample`` makes it. ``folder`` takes the ranks' own state: phase, failure, closing times. ``facts`` names the plugins whose
     environment facts are asked.
     """
 
@@ -74,6 +91,7 @@ class LaunchSpec:
     checkpoint: str
     trust_remote_code: bool = False
     engine: tuple[KnobTask, ...] = field(converter=tupled)
+    builds: tuple[BuildTask, ...] = field(default=(), converter=tupled)
     steps: tuple[Step, ...] = field(default=(), converter=tupled)
     tokens: str = ""
     sample: SampleTask | None = None

@@ -13,13 +13,14 @@ from xcfg.runner.rank_record import KnobReading, RankRecord
 
 
 def side_provenance(config: SideConfig, records: Sequence[RankRecord]) -> SideProvenance:
-    """Provenance of one side run.
+    """Provenance of one side run: of the knobs it was asked for, and of those that the ranks read besides.
 
     An operator is judged like a knob named ``operators.NAME``, which is left out where a knob says the same of it.
     """
+    names = dict.fromkeys([*config.knobs, *(name for item in records for name in item.knobs)])
     knobs = {
-        name: knob_provenance(requested, {item.rank: item.knobs.get(name) for item in records})
-        for name, requested in config.knobs.items()
+        name: knob_provenance(config.knobs.get(name), {item.rank: item.knobs.get(name) for item in records})
+        for name in names
     }
     for name, reason in config.inapplicable.items():
         knobs[name] = KnobProvenance(state=KnobState.INAPPLICABLE, reason=reason)

@@ -13,6 +13,7 @@ from xcfg.model.ids import digest
 from xcfg.model.json import tupled
 from xcfg.model.knob import Lifecycle
 from xcfg.model.plan import Plan
+from xcfg.runner.builds import build_knobs, build_tasks
 from xcfg.runner.lookup import Lookup
 
 
@@ -48,21 +49,26 @@ def baseline_configs(plan: Plan) -> tuple[SideConfig, ...]:
 def engine_key(config: SideConfig, registry: Lookup) -> str:
     """Digest of what an engine is built from: the configuration without its request-time values.
 
-    Raises PluginError where a knob of the configuration has no materializer for its scorer.
+    Build-time values count as the artifacts they choose, so that a process never has to load a second one. Raises
+    PluginError where a knob of the configuration has no materializer for its scorer and chooses no build.
     """
-    materializers = registry.materializers(config.scorer)
+    materializers, builds = registry.materializers(config.scorer), build_tasks(config, registry)
+    chosen = build_knobs(builds)
     for name in config.knobs:
-        if name not in materializers:
+        if name not in materializers and name not in chosen:
             raise PluginError(f"no materializer applies {name} to the scorer {config.scorer}", where=name)
     knobs = {
-        name: value for name, value in config.knobs.items() if materializers[name].lifecycle is not Lifecycle.REQUEST
+        name: value
+        for name, value in config.knobs.items()
+        if name not in chosen and materializers[name].lifecycle is not Lifecycle.REQUEST
     }
     operators = {
         name: choice
         for name, choice in config.operators.items()
         if registry.backend(name, choice.backend).lifecycle is not Lifecycle.REQUEST
     }
-    return digest(evolve(config, knobs=knobs, operators=operators).key())
+    artifacts = {task.operator: task.build.fingerprint for task in builds}
+    return digest({**evolve(config, knobs=knobs, operators=operators).key(), "builds": artifacts})
 
 
 def group(configs: Iterable[SideConfig], registry: Lookup) -> tuple[Group, ...]:

@@ -9,6 +9,7 @@ from xcfg.model.case import SideConfig
 from xcfg.model.knob import Lifecycle
 from xcfg.model.scorer import Launch, ScorerDescriptor
 from xcfg.plugin.inventory import PluginState
+from xcfg.runner.builds import build_knobs, build_tasks
 from xcfg.runner.checkpoints import resolve
 from xcfg.runner.context import Context
 from xcfg.runner.launch import KnobTask, LaunchSpec, OperatorTask, SampleTask, Step
@@ -52,6 +53,7 @@ def specify(group: Group, context: Context, launch: Path) -> LaunchSpec:
         checkpoint=str(resolve(context.root, config.checkpoint.path)),
         trust_remote_code=config.checkpoint.trust_remote_code,
         engine=[task for task in _knobs(config, registry) if task.lifecycle is not Lifecycle.REQUEST],
+        builds=build_tasks(config, registry),
         steps=[
             Step(
                 folder=str(staging / f"step-{number:04d}"),
@@ -75,7 +77,7 @@ def is_fake(config: SideConfig, registry: Lookup) -> bool:
 
 
 def _knobs(config: SideConfig, registry: Lookup) -> tuple[KnobTask, ...]:
-    materializers = registry.materializers(config.scorer)
+    materializers, chosen = registry.materializers(config.scorer), build_knobs(build_tasks(config, registry))
     return tuple(
         KnobTask(
             name=name,
@@ -85,6 +87,7 @@ def _knobs(config: SideConfig, registry: Lookup) -> tuple[KnobTask, ...]:
             observable=materializers[name].observable,
         )
         for name, value in config.knobs.items()
+        if name not in chosen
     )
 
 

@@ -10,8 +10,6 @@ from xcfg.analyzer.search.claim import Stopped
 from xcfg.analyzer.search.problem import Word
 from xcfg.model.scorer import Role
 
-pytestmark = pytest.mark.full
-
 MODES = [
     {},
     {"monotone": True},
@@ -66,7 +64,7 @@ def test_up_to_four_knobs(world, knob, solve, knobs, options):
 
 @pytest.mark.parametrize("options", MODES, ids=str)
 def test_a_sample_of_five_knobs(world, knob, solve, options):
-    for table in searched(5)[8 * MODES.index(options) :: 32]:
+    for table in searched(5)[16 * MODES.index(options) :: 64]:
         verify(solve(build(world, knob, table, sides_of(5, table)), **options), options)
 
 

@@ -47,6 +47,27 @@ def test_when_a_verdict_is_trusted(numbers, verdict):
     assert trusted([judged(number) for number in numbers], MARGIN, REPEATS) is verdict
 
 
+@pytest.mark.parametrize(("breaks", "verdict"), [(0, None), (1, None), (2, Verdict.UNKNOWN), (3, Verdict.UNKNOWN)])
+def test_repeats_that_break_leave_a_case_unknown(breaks, verdict):
+    """One near the threshold and ``breaks`` broken ones, of three that have to agree; no engine more is spent."""
+    broken = [Outcome(status=Status.LAUNCH_ERROR)] * breaks
+    assert trusted([judged(1.9), *broken], MARGIN, REPEATS) is verdict
+
+
+def test_a_search_whose_repeats_always_break_ends(world, knob):
+    class Broken(world):
+        def outcome(self, trial):
+            if trial.repeat:
+                return Outcome(status=Status.TIMEOUT)
+            return judged(1.0 if {"a", "b"} <= trial.aligned.keys() else 1.9 if "a" in trial.aligned else 5.0)
+
+    made = Broken([knob("a"), knob("b")], bool)
+    claim = search(made.problem, made.execute, Options(margin=MARGIN, repeats=REPEATS))
+    assert claim.stopped is Stopped.UNJUDGED_PARTS and claim.word is Word.SUFFICIENT
+    assert claim.unjudged == ({"a": "on"},)
+    assert [len(runs) for aligned, runs in made.executed.items() if dict(aligned).keys() == {"a"}] == [3]
+
+
 def test_nothing_is_repeated_without_a_margin_or_repeats():
     assert trusted([judged(2.0)], 0.0, REPEATS) is Verdict.PASS
     assert trusted([judged(2.0)], MARGIN, 0) is Verdict.PASS

@@ -12,8 +12,6 @@ from xcfg.analyzer.search.problem import Word
 from xcfg.model.knob import Lifecycle
 from xcfg.model.scorer import Role
 
-pytestmark = pytest.mark.full
-
 SIDES = [(Role.ROLLOUT,), (Role.TRAINING,), (Role.ROLLOUT, Role.TRAINING)]
 
 
@@ -113,7 +111,7 @@ def finished(made, claim, prove=None):
             assert not any(made.truth(aligned) for aligned in made.keys)
 
 
-TIERS = pytest.mark.parametrize("part", [1, pytest.param(5, marks=pytest.mark.full)])
+TIERS = pytest.mark.parametrize("part", [1, pytest.param(15, marks=pytest.mark.full)])
 """How many times the lattices of the quick tier."""
 
 
@@ -121,14 +119,14 @@ TIERS = pytest.mark.parametrize("part", [1, pytest.param(5, marks=pytest.mark.fu
 @pytest.mark.parametrize("holes", [0.0, 0.3])
 @pytest.mark.parametrize("prove", [Word.IRREDUCIBLE, Word.MINIMUM])
 def test_outcomes_by_lot(world, knob, solve, holes, prove, part):
-    for made in worlds(world, knob, f"lot {holes}", 200 * part, table, most=6, holes=holes):
+    for made in worlds(world, knob, f"lot {holes}", 70 * part, table, most=6, holes=holes):
         claim = solve(made, holds=False, prove=prove)
         finished(made, claim, None if prove is Word.IRREDUCIBLE else prove)
 
 
 @TIERS
 @pytest.mark.parametrize("holes", [0, 2])
-@pytest.mark.parametrize(("prove", "most", "count"), [(Word.IRREDUCIBLE, 8, 150), (Word.MINIMUM, 7, 60)])
+@pytest.mark.parametrize(("prove", "most", "count"), [(Word.IRREDUCIBLE, 8, 50), (Word.MINIMUM, 7, 20)])
 def test_interacting_and_cancelling_causes(world, knob, solve, holes, prove, most, count, part):
     for made in worlds(world, knob, f"drift {holes}", count * part, drift, most=most, holes=holes):
         finished(made, solve(made, holds=False, prove=prove), None if prove is Word.IRREDUCIBLE else prove)
@@ -137,13 +135,13 @@ def test_interacting_and_cancelling_causes(world, knob, solve, holes, prove, mos
 @TIERS
 @pytest.mark.parametrize("holes", [0, 4])
 def test_several_aligned_values(world, knob, solve, holes, part):
-    for made in worlds(world, knob, f"values {holes}", 120 * part, drift, most=5, values=3, holes=holes):
+    for made in worlds(world, knob, f"values {holes}", 40 * part, drift, most=5, values=3, holes=holes):
         finished(made, solve(made, holds=False))
 
 
 @TIERS
 def test_an_assumption_that_does_not_hold_is_stated_or_withdrawn(world, knob, solve, part):
-    for made in worlds(world, knob, "assumed", 150 * part, drift, most=6, holes=0):
+    for made in worlds(world, knob, "assumed", 50 * part, drift, most=6, holes=0):
         claim = solve(made, holds=False, monotone=True, prove=Word.MINIMUM)
         finished(made, claim)
         assert not (claim.contradictions and claim.assumption)

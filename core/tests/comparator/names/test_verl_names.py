@@ -158,6 +158,13 @@ def test_the_log_ratio_is_cut_at_twenty_nats(cut):
     assert found["rollout_corr/k3_kl"] == pytest.approx((30 + math.exp(-30) - 1 + math.exp(49) - 50) / 2, rel=1e-14)
 
 
+def test_a_ratio_of_exactly_one_half_is_not_below_it(cut):
+    assert math.expm1(-math.log(2.0)) == -0.5
+    found = named_metrics("verl", cut([[0.0], [0.0]], [[-math.log(2.0)], [-math.log(2.5)]]))
+    assert found["rollout_corr/rollout_is_ratio_fraction_low"] == 0.5
+    assert found["rollout_corr/rollout_is_seq_fraction_low"] == 0.5
+
+
 def test_probabilities_that_do_not_vary_have_no_correlation(cut):
     found = named_metrics("verl", cut([[-0.5, -0.5], [-0.5]], [[-1.0, -2.0], [-3.0]], per_block=2))
     assert "training/rollout_actor_probs_pearson_corr" not in found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from xcfg.errors import InvalidInput
 from xcfg.model.status import Status
 
 ALWAYS = ("checkpoint", "logprobs_mode", "mask", "position_ids", "prompt_ids", "temperature", "top_k", "top_p")
@@ -96,6 +97,11 @@ DIFFERENT = {
         {"weight_versions": ["5", "5", "6"]},
         "weight_version changes inside sequence 'a' of rollout (left) at position 2: '5' before, '6' from there",
     ),
+    "weights after the first token": (
+        {"weight_versions": ["5", "6", "6"]},
+        {"weight_versions": ["5", "6", "6"]},
+        "weight_version changes inside sequence 'a' of rollout (left) at position 1: '5' before, '6' from there",
+    ),
     "temperature": (
         {"semantics": {"temperature": 0.6}},
         {"semantics": {"temperature": 0.7}},
@@ -134,6 +140,10 @@ SAME = {
         {"semantics": {"logprobs_mode": "raw"}},
         {"semantics": {"logprobs_mode": "raw_logprobs"}},
     ),
+    "the other mode in either spelling": (
+        {"semantics": {"logprobs_mode": "processed"}},
+        {"semantics": {"logprobs_mode": "processed_logprobs"}},
+    ),
     "stated defaults and silence": ({"semantics": {"temperature": 1.0, "top_p": 1, "min_p": 0.0}}, {}),
     "one version and one a token": ({"weight_versions": ["5"]}, {"weight_versions": ["5"] * 3}),
     "a version and none": ({"weight_versions": ["5"]}, {}),
@@ -162,6 +172,18 @@ def test_ids_on_one_side_only_are_counted_and_the_lowest_is_named(judge, record)
     assert "'c' (c line) is only on the training side (2 such in all)" in result.reason
 
 
+def test_positions_that_differ_in_any_way_are_counted_together(judge, record):
+    """a: both state other positions; b: one states a jump; c: one starts elsewhere than its prompt ends."""
+    rollout = [
+        record("a", position_ids=[2, 3, 4]),
+        record("b", position_ids=[2, 3, 5]),
+        record("c", prompt_ids=[7, 8], position_ids=[3, 4, 5]),
+    ]
+    result = judge(rollout, [record("a", position_ids=[2, 3, 5]), record("b"), record("c")])
+    said = "position_ids differs in sequence 'a' at index 2: rollout (a line) 4, training (a line) 5 (3 such in all)"
+    assert (result.status, result.reason) == (Status.INVALID_IDENTITY, said)
+
+
 def test_ids_that_differ_only_in_normalisation_are_other_ids(judge, record):
     result = judge([record("\u00e9")], [record("e\u0301")])
     assert result.status is Status.INVALID_IDENTITY
@@ -173,6 +195,12 @@ def test_what_is_assumed_is_listed(judge, record):
     assert judge([record(**FULL)], [record(**FULL)]).assumed == ()
     one = judge([record(**FULL)], [record()])
     assert one.assumed == bare.assumed
+    assert "min_p" in judge([record(semantics={"min_p": 0.0})], [record()]).assumed
+    assert "min_p" not in judge([record(semantics={"min_p": 0.0})], [record(semantics={"min_p": 0})]).assumed
+    different = judge([record(semantics={"temperature": 0.5})], [record()])
+    assert (different.status, different.assumed) == (Status.INVALID_IDENTITY, bare.assumed)
+    sides = [[record("a", prompt_ids=[7]), record("b", mask=[1, 1, 1])] for _ in range(2)]
+    assert {"mask", "prompt_ids"} < set(judge(*sides).assumed)
     by_convention = judge([record(**FULL, assumed=["id"])], [record(**FULL)])
     assert by_convention.assumed == ("id",)
 
@@ -213,3 +241,13 @@ def test_a_record_without_dtype_counts_as_the_lowest_that_is_stated(judge, recor
     assert dtype(["", ""], ["", ""]) == ("", False)
     assert dtype(["", ""], ["", ""], dtype="float32") == ("float32", False)
     assert dtype(["float32", ""], ["", ""], dtype="float32") == ("float32", False)
+
+
+def test_a_dtype_that_only_contradicts_is_refused_at_its_place(judge, record):
+    rollout = [record("a", dtype="float32"), record("b", dtype="float32")]
+    training = [record("a", dtype="float32"), record("b", dtype="bfloat16", place="train.jsonl line 2")]
+    with pytest.raises(InvalidInput) as raised:
+        judge(rollout, training, dtype="float32")
+    (fault,) = raised.value.faults
+    assert fault.message == "training records state dtype bfloat16, --dtype says float32"
+    assert (fault.where, fault.hint) == ("train.jsonl line 2", "leave --dtype out, or correct the records")

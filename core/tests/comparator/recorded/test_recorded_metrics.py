@@ -16,6 +16,8 @@ from xcfg.model.status import Status
 
 from ..oracle import oracle
 
+EXAMPLES = settings.default.max_examples
+
 
 def sizeable(value):
     """Zero for what is so small that its square, in the oracle's correlation, is not exact."""
@@ -91,7 +93,7 @@ def agree(found, wanted):
     assert [name for name in METRIC_NAMES if name in found] == list(found)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=6 * EXAMPLES // 5, deadline=None)
 @given(sides())
 def test_metrics_worst_token_and_ranks_equal_the_oracle(contract, judge, record, drawn):
     made, masks = drawn
@@ -122,7 +124,7 @@ def test_metrics_worst_token_and_ranks_equal_the_oracle(contract, judge, record,
         agree(item.metrics, numbers(mine, masks, contract.clip_interval))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=3 * EXAMPLES // 5, deadline=None)
 @given(sides(), st.randoms(use_true_random=False))
 def test_the_order_of_records_changes_nothing(judge, record, drawn, random):
     made, masks = drawn
@@ -131,7 +133,7 @@ def test_the_order_of_records_changes_nothing(judge, record, drawn, random):
     assert judge(*ordered) == judge(*shuffled)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=3 * EXAMPLES // 5, deadline=None)
 @given(sides(), st.randoms(use_true_random=False), st.data())
 def test_the_order_of_records_changes_no_complaint(judge, record, drawn, random, data):
     made, masks = drawn

@@ -70,9 +70,25 @@ def test_of_several_bad_records_the_lowest_id_is_named_and_the_rest_counted(judg
     assert result.reason.endswith("(3 such in all)")
 
 
+def test_the_lowest_id_is_named_though_its_sentence_is_not_the_first_in_order(judge, record):
+    """An id with an apostrophe is shown between double quotes, which sort before single ones."""
+    bad = [record(id, [math.nan, math.nan], mask=[0, 1], place="line") for id in ("b'", "a")]
+    result = judge(bad, [record(id, [-1.0, -1.0], mask=[0, 1]) for id in ("a", "b'")])
+    said = "rollout sequence 'a' (line): 1 of 1 active logprobs are not finite, first nan at position 1"
+    assert result.reason == f"{said} (2 such in all)"
+
+
+def test_a_positive_at_the_bound_is_sound_beside_an_inactive_nan(judge, record):
+    mask = [1, 0]
+    result = judge([record(logprobs=[0.0, -1.0], mask=mask)], [record(logprobs=[1e-3, math.nan], mask=mask, wide=True)])
+    assert (result.status, result.metrics["max_abs_dlogp"]) == (Status.FAIL, 1e-3)
+
+
 def test_nothing_active(judge, record):
     masked = judge([record("a", mask=[0, 0, 0])], [record("a", [-9.0] * 3, mask=[0, 0, 0])])
     assert (masked.status, masked.metrics) == (Status.ZERO_ACTIVE_TOKENS, {})
+    both = [record(id, mask=[0, 0, 0]) for id in "ab"]
+    assert judge(both, both).reason == "none of 6 response tokens in 2 sequences is active"
     empty = judge([record("a", [])], [record("a", [])])
     assert (empty.status, empty.reason) == (
         Status.ZERO_ACTIVE_TOKENS,

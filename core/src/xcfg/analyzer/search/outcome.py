@@ -84,7 +84,8 @@ def trusted(runs: Sequence[Outcome], margin: float, repeats: int) -> Verdict | N
     """The verdict of all executions of one case; None where there is none yet or it has to be repeated.
 
     Judged executions that disagree are unsettled. Where they agree, and one of them is near the threshold, as many
-    as 1 + ``repeats`` have to. An execution that broke counts only where no other was judged.
+    as 1 + ``repeats`` have to. A repeat that broke is not repeated: with too few others the case is unknown. An
+    execution that broke counts else only where no other was judged.
     """
     verdicts = {run.verdict for run in runs}
     judged = verdicts & {Verdict.PASS, Verdict.FAIL}
@@ -94,5 +95,5 @@ def trusted(runs: Sequence[Outcome], margin: float, repeats: int) -> Verdict | N
         return next((kind for kind in (Verdict.UNSUPPORTED, Verdict.UNKNOWN) if kind in verdicts), None)
     agreeing = [run for run in runs if run.verdict in judged]
     if any(run.near(margin) for run in agreeing) and len(agreeing) < 1 + repeats:
-        return None
+        return None if len(runs) < 1 + repeats else Verdict.UNKNOWN
     return judged.pop()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from numbers import Real
 
@@ -12,6 +12,10 @@ from xcfg.errors import Fault, InvalidInput
 from xcfg.model.json import Json, freeze, tupled
 from xcfg.model.knob import Lifecycle
 from xcfg.model.scorer import Role
+
+
+def _roles(sides: Iterable[Role]) -> frozenset[Role]:
+    return frozenset(sides)
 
 
 @frozen(kw_only=True)
@@ -27,7 +31,7 @@ class AlignableKnob:
 
     name: str
     candidates: tuple[Json, ...] = field(converter=freeze)
-    sides: frozenset[Role] = field(converter=frozenset)
+    sides: frozenset[Role] = field(converter=_roles)
     lifecycle: Lifecycle = Lifecycle.ENGINE
     semantic_scope: int = 0
     cost: float = 0.0
@@ -84,7 +88,8 @@ class Options:
     ``prove`` is the word at which it may stop. ``monotone`` states the assumption that aligning fewer knobs never turns
     a failing case into a passing one; a contradiction among the outcomes withdraws it. ``budget`` bounds engine
     constructions (None: unbounded). A verdict whose ``max_abs_dlogp`` is nearer than ``margin`` times the threshold to
-    it is repeated ``repeats`` times before it is trusted; 0 for either trusts every first verdict.
+    it is repeated ``repeats`` times before it is trusted; 0 for either trusts every first verdict. ``keeps_engines``:
+    the engine of a side stays until another is built, so that request-time knobs cost nothing on it.
     """
 
     prove: Word = Word.IRREDUCIBLE
@@ -92,6 +97,7 @@ class Options:
     budget: int | None = None
     margin: float = 0.05
     repeats: int = 2
+    keeps_engines: bool = True
 
     def __attrs_post_init__(self) -> None:
         """Refuse what would silently mean something else."""

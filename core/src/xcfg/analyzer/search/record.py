@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from xcfg.analyzer.search.lattice import Lattice, Point
 from xcfg.analyzer.search.outcome import Observed, Outcome, Verdict, trusted
+from xcfg.analyzer.search.problem import Options
 from xcfg.model.scorer import Role
 from xcfg.model.status import Status
 
@@ -14,13 +15,13 @@ class Record:
     """The memory of a search; every question follows from it alone.
 
     A side run takes a construction unless its configuration is on disk or differs only in request-time knobs from the
-    engine that was built last on that side, which is then still warm. A repeat runs both sides anew.
+    engine that was built last on that side, which is then still warm where engines are kept. A repeat runs both sides
+    anew.
     """
 
-    def __init__(self, lattice: Lattice, margin: float, repeats: int) -> None:
+    def __init__(self, lattice: Lattice, options: Options) -> None:
         self._lattice = lattice
-        self._margin = margin
-        self._repeats = repeats
+        self._options = options
         self.runs: dict[Point, list[Outcome]] = {}
         self._verdicts: dict[Point, Verdict | None] = {}
         self._disk: dict[Role, set[Point]] = {role: set() for role in Role}
@@ -30,14 +31,14 @@ class Record:
         """Keep an outcome that cost nothing: it was on disk, or formed from what is."""
         runs = self.runs.setdefault(point, [])
         runs.append(outcome)
-        self._verdicts[point] = trusted(runs, self._margin, self._repeats)
+        self._verdicts[point] = trusted(runs, self._options.margin, self._options.repeats)
         if outcome.scored:
             for role in Role:
                 self.put_on_disk(role, point)
 
     def execute(self, point: Point, outcome: Outcome) -> None:
         """Keep the outcome of an execution, and which engines it leaves warm. What is unsupported built none."""
-        if outcome.status is not Status.UNSUPPORTED:
+        if outcome.status is not Status.UNSUPPORTED and self._options.keeps_engines:
             for role, engine in self._engines(point):
                 self._warm[role] = engine if outcome.scored else None
         self.note(point, outcome)

@@ -61,7 +61,7 @@ class Search:
         """Raises InvalidInput for an outcome or a side run at values that the problem does not have."""
         self._options = options or Options()
         self._lattice = lattice(problem)
-        self._record = Record(self._lattice, self._options.margin, self._options.repeats)
+        self._record = Record(self._lattice, self._options)
         self._asked: dict[Point, Trial] = {}
         self._spent = Executions(
             run=0,
@@ -70,7 +70,7 @@ class Search:
             exhaustive_would_be=prod(len(knob.candidates) + 1 for knob in problem.knobs),
         )
         for run in on_disk:
-            self._record.put_on_disk(run.role, self._lattice.encode(run.aligned))
+            self.put_on_disk(run)
         for entry in outcomes:
             self._record.note(self._lattice.encode(entry.aligned), entry.outcome)
             self._spent = evolve(self._spent, reused=self._spent.reused + 1)
@@ -89,13 +89,21 @@ class Search:
                 self._asked = trials if self._affordable(trials.values()) else {}
         return tuple(self._asked.values())
 
-    def tell(self, trial: Trial, outcome: Outcome) -> None:
-        """Take the outcome of a trial that was asked for. Raises InvalidInput for any other."""
+    def put_on_disk(self, run: SideRun) -> None:
+        """Take note of a side run that was executed beside a trial. Raises InvalidInput for values unknown here."""
+        self._record.put_on_disk(run.role, self._lattice.encode(run.aligned))
+
+    def tell(self, trial: Trial, outcome: Outcome, *, constructions: int | None = None) -> None:
+        """Take the outcome of a trial that was asked for. Raises InvalidInput for any other.
+
+        ``constructions`` are the engines that were built; None where it was as many as the trial said.
+        """
         point = self._lattice.encode(trial.aligned)
         asked = self._asked.pop(point, None)
         if asked is None:
             raise InvalidInput("the outcome of a case that the search did not ask for", where=", ".join(trial.aligned))
         built = 0 if outcome.status is Status.UNSUPPORTED else asked.constructions
+        built = built if constructions is None else constructions
         self._spent = evolve(
             self._spent,
             run=self._spent.run + (not asked.free),

@@ -16,6 +16,8 @@ from xcfg.model.json import Json
 
 if TYPE_CHECKING:
     from xcfg.model.plan import Plan
+    from xcfg.plugin.registry import Registry
+    from xcfg.runner.options import RunOptions
 
 
 @click.command()
@@ -51,7 +53,8 @@ def run(
     """Execute EXPERIMENT on its engines, compare both sides, write the cube and print the report."""
     session: Session = ctx.obj
     registry = session.registry(allow_fake=allow_fake)
-    plan = planned(Selection(**selected), registry)
+    selection = Selection(**selected)
+    plan = planned(selection, registry)
     if dry_run:
         from xcfg.cli.commands.plan import print_plan, refuse_unsupported, summary
 
@@ -61,25 +64,43 @@ def run(
         emit(session, as_json, content, lambda screen: print_plan(screen, content))
         return
     from xcfg.cli.commit import commit_run
-    from xcfg.cli.judge import contract_of, judge
-    from xcfg.cli.progress import progress
-    from xcfg.cube.layout import fresh_layout
-    from xcfg.runner.execute import execute
+    from xcfg.cli.staged import SKIPPED, first_stage, needs_pairs, together
     from xcfg.runner.options import RunOptions
 
     options = RunOptions(timeout=timeout, resume=resume, repeat=repeat, retry=retry, fail_fast=fail_fast)
     options = evolve(options, jobs=jobs) if jobs else options
     folder = out if out is not None else Path("runs") / plan.experiment.name
-    fresh_layout(plan)  # two cases in one cell are found before any engine is built
-    with progress(session, plan) as on_event:
-        report = execute(plan, registry, folder, options, on_event=on_event)
-    contract = contract_of(plan, registry)
+    first = first_stage(selection)
+    if first is not None:
+        early = planned(first, registry)
+        report, outcomes = _executed(session, early, registry, folder, options)
+        if needs_pairs(selection, registry, outcomes):
+            options = evolve(options, resume=True)  # what was executed a moment ago is not executed again
+            second, outcomes = _executed(session, plan, registry, folder, options)
+            report = together(report, second)
+        else:
+            plan = early
+            click.echo(f"xcfg: {SKIPPED}", err=True)
+    else:
+        report, outcomes = _executed(session, plan, registry, folder, options)
     for case in plan.runnable:
         tell_observers(registry, "xcfg_case_started", case=case)
-    outcomes = judge(plan, report, contract)
     commit_run(folder, report, outcomes, registry)
     code = _finish(session, as_json, strict, folder, plan, report, outcomes)
     ctx.exit(code)
+
+
+def _executed(session: Session, plan: Plan, registry: Registry, folder: Path, options: RunOptions) -> Any:
+    """The report of executing a plan and its judged cases."""
+    from xcfg.cli.judge import contract_of, judge
+    from xcfg.cli.progress import progress
+    from xcfg.cube.layout import fresh_layout
+    from xcfg.runner.execute import execute
+
+    fresh_layout(plan)  # two cases in one cell are found before any engine is built
+    with progress(session, plan) as on_event:
+        report = execute(plan, registry, folder, options, on_event=on_event)
+    return report, judge(plan, report, contract_of(plan, registry))
 
 
 def _finish(

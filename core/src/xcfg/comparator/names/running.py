@@ -30,9 +30,9 @@ class Mean:
     total: float = 0.0
 
     def add(self, values: np.ndarray) -> None:
-        """Take in (n,) numbers or flags."""
+        """Take in (n,) float64 numbers or flags."""
         self.count += len(values)
-        self.total += float(np.sum(values, dtype=np.float64))
+        self.total += float(np.sum(values))
 
     @property
     def value(self) -> float:

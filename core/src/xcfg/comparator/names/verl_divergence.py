@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import partial
 
 import numpy as np
 
@@ -14,40 +15,37 @@ SOURCE = "https://github.com/verl-project/verl/blob/v0.9.1/verl/trainer/ppo/roll
 SAFETY_BOUND = 20.0
 """Nats beyond which verl cuts a log ratio before it takes the exponential."""
 
-
-def _metric(name: str, formula: str, ours: str = "", differs: str = "") -> NamedMetric:
-    return NamedMetric(name=f"rollout_corr/{name}", formula=formula, source=SOURCE, ours=ours, differs=differs)
-
+_metric = partial(NamedMetric, source=SOURCE)
 
 METRICS = (
-    _metric("training_ppl", "mean_s exp(-mean_ts train_logp)"),
-    _metric("training_log_ppl", "mean_s (-mean_ts train_logp)"),
-    _metric("kl", "mean_t (-d)", ours="k1"),
-    _metric("k3_kl", "mean_t (exp(d) - d - 1)", ours="k3"),
-    _metric("rollout_ppl", "mean_s exp(-mean_ts rollout_logp)"),
-    _metric("rollout_log_ppl", "mean_s (-mean_ts rollout_logp)"),
+    _metric(name="rollout_corr/training_ppl", formula="mean_s exp(-mean_ts train_logp)"),
+    _metric(name="rollout_corr/training_log_ppl", formula="mean_s (-mean_ts train_logp)"),
+    _metric(name="rollout_corr/kl", formula="mean_t (-d)", ours="k1"),
+    _metric(name="rollout_corr/k3_kl", formula="mean_t (exp(d) - d - 1)", ours="k3"),
+    _metric(name="rollout_corr/rollout_ppl", formula="mean_s exp(-mean_ts rollout_logp)"),
+    _metric(name="rollout_corr/rollout_log_ppl", formula="mean_s (-mean_ts rollout_logp)"),
     _metric(
-        "log_ppl_diff",
-        "mean_s (-mean_ts d)",
+        name="rollout_corr/log_ppl_diff",
+        formula="mean_s (-mean_ts d)",
         ours="k1",
         differs="A short sequence weighs as much as a long one, where ours is a mean over tokens.",
     ),
     _metric(
-        "log_ppl_abs_diff",
-        "mean_s abs(mean_ts d)",
+        name="rollout_corr/log_ppl_abs_diff",
+        formula="mean_s abs(mean_ts d)",
         ours="sequence_sum_abs_mean",
         differs="Of the mean d of a sequence, where ours is of its sum.",
     ),
-    _metric("log_ppl_diff_max", "max_s (-mean_ts d)"),
-    _metric("log_ppl_diff_min", "min_s (-mean_ts d)"),
-    _metric("ppl_ratio", "mean_s exp(-mean_ts d)"),
+    _metric(name="rollout_corr/log_ppl_diff_max", formula="max_s (-mean_ts d)"),
+    _metric(name="rollout_corr/log_ppl_diff_min", formula="min_s (-mean_ts d)"),
+    _metric(name="rollout_corr/ppl_ratio", formula="mean_s exp(-mean_ts d)"),
     _metric(
-        "chi2_token",
-        "mean_t exp(2 clip(d, -20, 20)) - 1",
+        name="rollout_corr/chi2_token",
+        formula="mean_t exp(2 clip(d, -20, 20)) - 1",
         ours="chi2_token",
         differs="d is clipped to 20 nats on either side, where ours is not.",
     ),
-    _metric("chi2_seq", "mean_s exp(2 clip(sum_ts d, -20, 20)) - 1"),
+    _metric(name="rollout_corr/chi2_seq", formula="mean_s exp(2 clip(sum_ts d, -20, 20)) - 1"),
 )
 
 
@@ -87,5 +85,6 @@ class Divergence:
 
 
 def _squared_less_one(log_ratio: np.ndarray) -> np.ndarray:
-    less: np.ndarray = np.expm1(2.0 * np.clip(log_ratio, -SAFETY_BOUND, SAFETY_BOUND))
+    """exp(2 clip(log_ratio, -20, 20)) - 1, which is -1 in float64 from -20 nats down, clipped or not."""
+    less: np.ndarray = np.expm1(2.0 * np.minimum(log_ratio, SAFETY_BOUND))
     return less

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from functools import partial
 
 import numpy as np
 
@@ -25,43 +26,46 @@ FLOOR = 1e-8
 
 _TRUNCATED = "d is clipped to 20 nats on either side and the ratio truncated at 2, where ours is neither."
 
-
-def _metric(name: str, formula: str, ours: str = "", differs: str = "") -> NamedMetric:
-    return NamedMetric(
-        name=f"rollout_corr/rollout_is_{name}", formula=formula, source=SOURCE, ours=ours, differs=differs
-    )
-
+_metric = partial(NamedMetric, source=SOURCE)
 
 METRICS = (
-    _metric("mean", "mean_t w, w = min(u, 2), u = exp(clip(d, -20, 20))", ours="ratio0_mean", differs=_TRUNCATED),
-    _metric("max", "max_t w", ours="ratio0_max", differs=_TRUNCATED),
-    _metric("min", "min_t w", ours="ratio0_min", differs=_TRUNCATED),
-    _metric("std", "sqrt(mean_t w^2 - (mean_t w)^2)"),
     _metric(
-        "eff_sample_size",
-        "(mean_t w + 1e-8)^2 / mean_t w^2",
+        name="rollout_corr/rollout_is_mean",
+        formula="mean_t w, w = min(u, 2), u = exp(clip(d, -20, 20))",
+        ours="ratio0_mean",
+        differs=_TRUNCATED,
+    ),
+    _metric(name="rollout_corr/rollout_is_max", formula="max_t w", ours="ratio0_max", differs=_TRUNCATED),
+    _metric(name="rollout_corr/rollout_is_min", formula="min_t w", ours="ratio0_min", differs=_TRUNCATED),
+    _metric(name="rollout_corr/rollout_is_std", formula="sqrt(mean_t w^2 - (mean_t w)^2)"),
+    _metric(
+        name="rollout_corr/rollout_is_eff_sample_size",
+        formula="(mean_t w + 1e-8)^2 / mean_t w^2",
         ours="ess",
         differs="Of truncated weights, and with 1e-8 added to their mean: 1.00000002 in float64 where nothing drifts.",
     ),
     _metric(
-        "ratio_fraction_high",
-        "mean_t [u > 2]",
+        name="rollout_corr/rollout_is_ratio_fraction_high",
+        formula="mean_t [u > 2]",
         ours="frac_gt_ln2",
         differs="Only ratios above 2, where ours also counts those below 1/2.",
     ),
     _metric(
-        "ratio_fraction_low",
-        "mean_t [u < 1/2]",
+        name="rollout_corr/rollout_is_ratio_fraction_low",
+        formula="mean_t [u < 1/2]",
         ours="frac_gt_ln2",
         differs="Only ratios below 1/2, where ours also counts those above 2.",
     ),
-    _metric("seq_mean", "mean_s (mean_ts w)"),
-    _metric("seq_std", "standard deviation over sequences of mean_ts w, divided by their number - 1; 0 for one"),
-    _metric("seq_max", "max_s (mean_ts w)"),
-    _metric("seq_min", "min_s (mean_ts w)"),
-    _metric("seq_max_deviation", "max_s abs(mean_ts w - 1)"),
-    _metric("seq_fraction_high", "mean_s [mean_ts u > 2]"),
-    _metric("seq_fraction_low", "mean_s [mean_ts u < 1/2]"),
+    _metric(name="rollout_corr/rollout_is_seq_mean", formula="mean_s (mean_ts w)"),
+    _metric(
+        name="rollout_corr/rollout_is_seq_std",
+        formula="standard deviation over sequences of mean_ts w, divided by their number - 1; 0 for one",
+    ),
+    _metric(name="rollout_corr/rollout_is_seq_max", formula="max_s (mean_ts w)"),
+    _metric(name="rollout_corr/rollout_is_seq_min", formula="min_s (mean_ts w)"),
+    _metric(name="rollout_corr/rollout_is_seq_max_deviation", formula="max_s abs(mean_ts w - 1)"),
+    _metric(name="rollout_corr/rollout_is_seq_fraction_high", formula="mean_s [mean_ts u > 2]"),
+    _metric(name="rollout_corr/rollout_is_seq_fraction_low", formula="mean_s [mean_ts u < 1/2]"),
 )
 
 

@@ -13,7 +13,7 @@ from xcfg.comparator.judging import judged
 from xcfg.comparator.ranks import metadata
 from xcfg.comparator.recorded.declared import Declared, declared
 from xcfg.comparator.recorded.disk import full_disk
-from xcfg.comparator.recorded.faults import Faults
+from xcfg.comparator.recorded.faults import Faults, Kind
 from xcfg.comparator.recorded.ingest import ingest
 from xcfg.comparator.recorded.join import Join
 from xcfg.comparator.recorded.pairs import PairsWriter, StoredPairs
@@ -84,10 +84,10 @@ def compare_recorded(
         if terms.strict and unknown:
             place = join.unknown_place or next(side.unknown_place for side in sides if side.unknown)
             sentence = f"{', '.join(unknown)} not stated on both sides, first in {place}"
-            faults.add(Status.INVALID_IDENTITY, "unknown", (b"", 0), f"strict: {sentence}")
-        if not join.active_tokens and join.paired == join.found:
+            faults.add(Kind.UNKNOWN, f"strict: {sentence}")
+        if not pairs.active_tokens and join.paired == join.found:
             total = f"none of {join.response_tokens} response tokens in {join.paired} sequences is active"
-            faults.add(Status.ZERO_ACTIVE_TOKENS, "none", (b"", 0), total)
+            faults.add(Kind.INACTIVE, total)
         if defects := faults.defects():
             return Recorded(comparison=_invalid(base, defects), pairs=pairs)
         return Recorded(comparison=_judge(base, pairs, sides, terms), pairs=pairs)

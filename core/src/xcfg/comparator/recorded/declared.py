@@ -7,7 +7,7 @@ from itertools import count, islice
 
 from attrs import field, frozen
 
-from xcfg.comparator.recorded.faults import Faults
+from xcfg.comparator.recorded.faults import Faults, Kind
 from xcfg.comparator.recorded.ingest import SIDES
 from xcfg.comparator.recorded.store import Store
 from xcfg.comparator.tolerance import lowest
@@ -89,9 +89,9 @@ def _complete(side: int, ranks: Sequence[int], store: Store, faults: Faults) -> 
     stated = {rank for rank in ranks if rank >= 0}
     if stated and ranks[0] < 0:
         sentence = f"some {SIDES[side]} records state a rank and some do not, as {store.place_without_rank(side)}"
-        faults.add(Status.INVALID_ARTIFACT, f"{SIDES[side]} rank", (b"", 0), sentence)
+        faults.add(Kind.RANKS, sentence, of=SIDES[side])
     if missing := max(stated, default=-1) + 1 - len(stated):
         first = islice((rank for rank in count() if rank not in stated), min(missing, _SHOWN))
         shown = ", ".join(map(str, first)) + (f" and {missing - _SHOWN} more" if missing > _SHOWN else "")
         sentence = f"{SIDES[side]} has records of rank {max(stated)} and none of rank {shown}"
-        faults.add(Status.INVALID_ARTIFACT, f"{SIDES[side]} rank", (b"", 0), sentence)
+        faults.add(Kind.RANKS, sentence, of=SIDES[side])

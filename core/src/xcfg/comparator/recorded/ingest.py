@@ -6,12 +6,11 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from xcfg.comparator.recorded.faults import Faults
-from xcfg.comparator.recorded.store import Store
+from xcfg.comparator.recorded.faults import Faults, Kind
+from xcfg.comparator.recorded.store import UNRANKED, Store
 from xcfg.comparator.utf8 import encoded
 from xcfg.comparator.values import POSITIVE_ROUNDING, not_finite, positive, sound
 from xcfg.model.recorded import Record
-from xcfg.model.status import Status
 
 SIDES = ("rollout", "training")
 RANKS = 1 << 31
@@ -23,14 +22,14 @@ def ingest(side: int, records: Iterable[Record], store: Store, faults: Faults) -
     empty = True
     for record in records:
         empty = False
-        key = (encoded(record.id), -1 if record.rank is None else record.rank)
+        key = (encoded(record.id), UNRANKED if record.rank is None else record.rank)
         if wrong := _lengths(record):
-            faults.add(Status.INVALID_ARTIFACT, "length", key, f"{_at(side, record)}: {wrong}")
+            faults.add(Kind.LENGTH, f"{_at(side, record)}: {wrong}", key)
             continue
         _values(side, record, key, faults)
         store.append(side, record)
     if empty:
-        faults.add(Status.INVALID_ARTIFACT, f"empty {side}", (b"", 0), f"{SIDES[side]} holds no record")
+        faults.add(Kind.EMPTY, f"{SIDES[side]} holds no record", of=SIDES[side])
 
 
 def _at(side: int, record: Record) -> str:
@@ -63,22 +62,21 @@ def _values(side: int, record: Record, key: tuple[bytes, int], faults: Faults) -
     active = True if record.mask is None else record.mask
     wrong = not_finite(logprobs) & active
     if wrong.any():
-        _first(side, record, key, faults, wrong, Status.NON_FINITE, "not finite")
+        _first(side, record, key, faults, wrong, Kind.NOT_FINITE, "not finite")
     above = positive(logprobs) & active
     if above.any():
         said = f"above {POSITIVE_ROUNDING:g}, a probability above one"
-        _first(side, record, key, faults, above, Status.INVALID_ARTIFACT, said)
+        _first(side, record, key, faults, above, Kind.POSITIVE, said)
 
 
 def _first(
-    side: int, record: Record, key: tuple[bytes, int], faults: Faults, bad: np.ndarray, status: Status, said: str
+    side: int, record: Record, key: tuple[bytes, int], faults: Faults, bad: np.ndarray, kind: Kind, said: str
 ) -> None:
     at = int(np.argmax(bad))
     active = len(bad) if record.mask is None else int(record.mask.sum())
     faults.add(
-        status,
-        "value",
-        key,
+        kind,
         f"{_at(side, record)}: {int(bad.sum())} of {active} active logprobs are {said}, first "
         f"{float(record.logprobs[at])} at position {at}",
+        key,
     )

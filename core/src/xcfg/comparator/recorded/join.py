@@ -7,14 +7,13 @@ from itertools import groupby, pairwise, product
 import numpy as np
 from attrs import define, field
 
-from xcfg.comparator.recorded.faults import Faults
+from xcfg.comparator.recorded.faults import Faults, Kind
 from xcfg.comparator.recorded.identity import Held, changing_version, differences
 from xcfg.comparator.recorded.ingest import SIDES
 from xcfg.comparator.recorded.pairs import PairsWriter
 from xcfg.comparator.recorded.replicas import Replicas
 from xcfg.comparator.recorded.statements import WEIGHTS, Agreement, agree
 from xcfg.comparator.recorded.store import Store, Stored
-from xcfg.model.status import Status
 
 
 @define(kw_only=True)
@@ -27,7 +26,6 @@ class Join:
     unknown: set[str] = field(factory=set)
     unknown_place: str = ""
     response_tokens: int = 0
-    active_tokens: int = 0
     found: int = 0
     paired: int = 0
     replicas: tuple[Replicas, Replicas] = field(factory=lambda: (Replicas(SIDES[0]), Replicas(SIDES[1])))
@@ -48,11 +46,11 @@ class Join:
                     sentence = (
                         f"{SIDES[side]} has sequence {first.name!r}{rank} twice: {first.place} and {second.place}"
                     )
-                    self.faults.add(Status.INVALID_ARTIFACT, "duplicate", (id, first.rank), sentence)
+                    self.faults.add(Kind.DUPLICATE, sentence, (id, first.rank))
             if not mine:
                 only = sides[1 - side][0]
                 sentence = f"sequence_ids: {only.name!r} ({only.place}) is only on the {SIDES[1 - side]} side"
-                self.faults.add(Status.INVALID_IDENTITY, f"only {SIDES[1 - side]}", (id, -1), sentence)
+                self.faults.add(Kind.ONE_SIDED, sentence, (id, only.rank), of=SIDES[side])
         if not all(sides):
             return
         held = [[Held(entry, self.store.read(entry), _said(side, entry)) for entry in sides[side]] for side in (0, 1)]
@@ -62,12 +60,12 @@ class Join:
     def _identical(self, id: bytes, held: list[list[Held]]) -> bool:
         reference, sound = held[0][0], True
         for other in (*held[0][1:], *held[1]):
-            for kind, sentence in differences(reference, other):
-                self.faults.add(Status.INVALID_IDENTITY, kind, (id, other.entry.rank), sentence)
+            for name, sentence in differences(reference, other):
+                self.faults.add(Kind.DIFFERENT, sentence, (id, other.entry.rank), of=name)
                 sound = False
         for item in (*held[0], *held[1]):
-            if len(item.versions) > 1 and (sentence := changing_version(item)):
-                self.faults.add(Status.INVALID_IDENTITY, "weight_version inside", (id, item.entry.rank), sentence)
+            if sentence := changing_version(item):
+                self.faults.add(Kind.CHANGING, sentence, (id, item.entry.rank))
                 sound = False
         for left, right in product(*held):
             sound &= self._stated(id, left, right)
@@ -89,40 +87,32 @@ class Join:
             self.unknown |= unknown
         if agreed.difference:
             sentence = f"{agreed.difference}; sequence {left.entry.name!r} ({left.entry.place}, {right.entry.place})"
-            self.faults.add(Status.INVALID_IDENTITY, "semantics", (id, left.entry.rank), sentence)
+            self.faults.add(Kind.SEMANTICS, sentence, (id, left.entry.rank))
         return not agreed.difference
 
     def _pair(self, held: list[list[Held]]) -> None:
         self.paired += 1
-        for side, replicas in zip(held, self.replicas, strict=True):
-            replicas.add(side)
-        reference = held[0][0].arrays
-        self.response_tokens += len(reference.response_ids)
-        position = np.arange(len(reference.response_ids))
-        if reference.mask is not None:
-            position = np.flatnonzero(reference.mask)
+        for side in (0, 1):
+            self.replicas[side].add(held[side])
+        reference = held[0][0]
+        response_ids, mask = reference.arrays.response_ids, reference.arrays.mask
+        self.response_tokens += len(response_ids)
+        position = np.arange(len(response_ids)) if mask is None else np.flatnonzero(mask)
         if not len(position):
             return
-        self.active_tokens += len(position)
-        self.writer.sequence(held[0][0].entry.id)
-        tokens = reference.response_ids[position]
-        logprobs = [[_active(item, position) for item in side] for side in held]
-        rows = list(product(*(range(len(side)) for side in held)))
-        drifts = [_drift(logprobs[0][left], logprobs[1][right]) for left, right in rows] if len(rows) > 1 else [0.0]
-        worst = rows[drifts.index(max(drifts))]
+        self.writer.sequence(reference.entry.id)
+        common = {"position": position, "token": response_ids[position]}
+        rollout, train = ([item.arrays.logprobs[position] for item in side] for side in held)
+        rows = list(product(range(len(rollout)), range(len(train))))
+        worst = rows[0] if len(rows) == 1 else max(rows, key=lambda row: _drift(rollout[row[0]], train[row[1]]))
         for left, right in rows:
             ranks = (max(held[0][left].entry.rank, 0), max(held[1][right].entry.rank, 0))
-            columns = (logprobs[0][left], logprobs[1][right], position, tokens)
+            columns = {"rollout": rollout[left], "train": train[right], **common}
             self.writer.row(ranks, columns, judged=(left, right) == worst)
 
 
 def _said(side: int, entry: Stored) -> str:
     return SIDES[side] + ("" if entry.rank < 0 else f" rank {entry.rank}") + f" ({entry.place})"
-
-
-def _active(held: Held, position: np.ndarray) -> np.ndarray:
-    logprobs = held.arrays.logprobs
-    return logprobs if len(position) == len(logprobs) else logprobs[position]
 
 
 def _drift(rollout: np.ndarray, train: np.ndarray) -> float:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 
 import numpy as np
-from attrs import frozen
+from attrs import evolve, frozen
 
 from xcfg.comparator.blocks import Block, PairedRow, cuts
 from xcfg.comparator.utf8 import decoded
@@ -17,6 +17,8 @@ from xcfg.model.sample import ragged
 
 _COLUMNS = ("rollout", "train", "position", "token")
 _IDS = "ids"
+_BUFFER = 1 << 20
+_LONG = "q"
 
 
 class PairsWriter:
@@ -29,12 +31,12 @@ class PairsWriter:
         self._dtypes = {"rollout": rollout, "train": train, "position": np.dtype("i4"), "token": np.dtype("i8")}
         with ExitStack() as opening:
             self._files = {
-                name: opening.enter_context((folder / f"{name}.bin").open("wb", buffering=1 << 20))
+                name: opening.enter_context((folder / f"{name}.bin").open("wb", buffering=_BUFFER))
                 for name in (*_COLUMNS, _IDS)
             }
             self._open = opening.pop_all()
-        self._rows = {name: array("q") for name in ("length", "sequence", "rollout_rank", "train_rank", "judged")}
-        self._ends = array("q", [0])
+        self._rows = {name: array(_LONG) for name in ("length", "sequence", "rollout_rank", "train_rank", "judged")}
+        self._ends = array(_LONG, [0])
 
     def __enter__(self) -> PairsWriter:
         """The writer itself."""
@@ -51,13 +53,19 @@ class PairsWriter:
         self._files[_IDS].write(id)
         self._ends.append(self._ends[-1] + len(id))
 
-    def row(self, ranks: tuple[int, int], columns: tuple[np.ndarray, ...], *, judged: bool) -> None:
-        """Append a row of at least one active token: rollout and training logprobs, positions, token ids."""
-        for name, values in zip(_COLUMNS, columns, strict=True):
-            self._files[name].write(np.ascontiguousarray(values, dtype=self._dtypes[name]).data)
-        entry = (len(columns[0]), len(self._ends) - 2, *ranks, int(judged))
-        for numbers, number in zip(self._rows.values(), entry, strict=True):
-            numbers.append(number)
+    def row(self, ranks: tuple[int, int], columns: Mapping[str, np.ndarray], *, judged: bool) -> None:
+        """Append a row of at least one active token: logprobs of ``rollout`` and ``train``, ``position``, ``token``."""
+        for name, dtype in self._dtypes.items():
+            self._files[name].write(np.ascontiguousarray(columns[name], dtype=dtype).data)
+        entry = {
+            "length": len(columns["token"]),
+            "sequence": len(self._ends) - 2,
+            "rollout_rank": ranks[0],
+            "train_rank": ranks[1],
+            "judged": int(judged),
+        }
+        for name, number in entry.items():
+            self._rows[name].append(number)
 
     def finish(self) -> StoredPairs:
         """Close the files and open them for reading: the judged rows."""
@@ -116,11 +124,7 @@ class StoredPairs:
         ranks = np.stack([self.rows["rollout_rank"], self.rows["train_rank"]])
         found, place = np.unique(ranks, axis=1, return_inverse=True)
         for number, (rollout, train) in enumerate(found.T.tolist()):
-            chosen = np.flatnonzero(place.reshape(-1) == number)
-            yield (
-                (rollout, train),
-                StoredPairs(folder=self.folder, dtypes=self.dtypes, ends=self.ends, rows=self.rows, chosen=chosen),
-            )
+            yield (rollout, train), evolve(self, chosen=np.flatnonzero(place.ravel() == number))
 
     def _id(self, sequence: int) -> str:
         first, end = self.ends[sequence : sequence + 2].tolist()

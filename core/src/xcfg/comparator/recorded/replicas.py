@@ -46,7 +46,9 @@ class Replicas:
         return [replicas_disagree(self._side, evidence)]
 
     def _differs(self, origin: Held, other: Held) -> bool:
-        mine, theirs = (held.arrays.logprobs.astype(np.float64) for held in (other, origin))
+        with np.errstate(invalid="ignore"):
+            mine, theirs = (held.arrays.logprobs.astype(np.float64) for held in (other, origin))
+            apart = np.abs(mine - theirs)
         mask = origin.arrays.mask
         active = np.ones(len(mine), dtype=bool) if mask is None else mask
         self._compared += int(active.sum())
@@ -54,8 +56,7 @@ class Replicas:
         if not len(unequal):
             return False
         self._unequal += len(unequal)
-        with np.errstate(invalid="ignore"):
-            largest = float(np.max(np.abs(mine[unequal] - theirs[unequal])))
+        largest = float(np.max(apart[unequal]))
         self._largest = max(self._largest, largest) if math.isfinite(largest) else math.inf
         if self._first is None:
             at = int(unequal[0])

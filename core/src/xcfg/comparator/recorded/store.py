@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 import numpy as np
 from attrs import frozen
@@ -19,17 +20,34 @@ from xcfg.model.recorded import Record
 
 _TABLE = """
 CREATE TABLE record (
-    id BLOB, side INTEGER, rank INTEGER, at INTEGER, response INTEGER, prompt INTEGER, positions INTEGER,
-    wide INTEGER, masked INTEGER, stated INTEGER, versions TEXT, place BLOB
+    id BLOB, side INTEGER, rank INTEGER, at INTEGER, response INTEGER, mask INTEGER, prompt INTEGER, positions INTEGER,
+    wide INTEGER, stated INTEGER, versions TEXT, place BLOB
 )
 """
-_PRAGMAS = ("journal_mode=OFF", "synchronous=OFF", "temp_store=FILE", "locking_mode=EXCLUSIVE")
+_OPENING = (
+    "PRAGMA journal_mode=OFF",
+    "PRAGMA synchronous=OFF",
+    "PRAGMA temp_store=FILE",
+    "PRAGMA locking_mode=EXCLUSIVE",
+    _TABLE,
+    "BEGIN",  # one transaction: a record a transaction takes twice as long
+)
+_ORDERED = "SELECT * FROM record ORDER BY id, side, rank, at"
+_DECLARATIONS = "SELECT rank, stated, min(place) FROM record WHERE side = ? GROUP BY rank, stated ORDER BY rank, stated"
+_WITHOUT_RANK = "SELECT min(place) FROM record WHERE side = ? AND rank < 0"
+_WIDE = "SELECT EXISTS (SELECT 1 FROM record WHERE side = ? AND wide & 2)"
+_DATA, _INDEX = "records.bin", "index.sqlite"
+_BUFFER = 1 << 20
 _BATCH = 1000
+
+
+UNRANKED = -1
+"""The rank of a record that states none."""
 
 
 @frozen
 class Stored:
-    """One record's entry. ``prompt`` and ``positions`` are lengths, -1 where absent; ``rank`` -1 where not stated.
+    """One record's entry. ``response``, ``mask``, ``prompt`` and ``positions`` are lengths, None where absent.
 
     ``stated`` numbers what the record says of itself (:attr:`Store.statements`), ``versions`` its weight versions as
     a JSON list.
@@ -40,10 +58,10 @@ class Stored:
     rank: int
     at: int
     response: int
-    prompt: int
-    positions: int
+    mask: int | None
+    prompt: int | None
+    positions: int | None
     wide: int
-    masked: int
     stated: int
     versions: str
     where: bytes
@@ -80,12 +98,10 @@ class Store:
         self._size = 0
         self._pending: list[tuple[object, ...]] = []
         with ExitStack() as opening:
-            self._data = opening.enter_context((folder / "records.bin").open("w+b", buffering=1 << 20))
-            self._index = opening.enter_context(closing(sqlite3.connect(folder / "index.sqlite", isolation_level=None)))
-            for pragma in _PRAGMAS:
-                self._index.execute(f"PRAGMA {pragma}")
-            self._index.execute(_TABLE)
-            self._index.execute("BEGIN")  # one transaction: a record a transaction takes twice as long
+            self._data = opening.enter_context((folder / _DATA).open("w+b", buffering=_BUFFER))
+            self._index = opening.enter_context(closing(sqlite3.connect(folder / _INDEX, isolation_level=None)))
+            for statement in _OPENING:
+                self._index.execute(statement)
             self._open = opening.pop_all()
 
     def __enter__(self) -> Store:
@@ -110,13 +126,13 @@ class Store:
         entry = (
             encoded(record.id),
             side,
-            -1 if record.rank is None else record.rank,
+            UNRANKED if record.rank is None else record.rank,
             self._size,
             len(record.response_ids),
-            -1 if record.prompt_ids is None else len(record.prompt_ids),
-            -1 if record.position_ids is None else len(record.position_ids),
+            None if record.mask is None else len(record.mask),
+            None if record.prompt_ids is None else len(record.prompt_ids),
+            None if record.position_ids is None else len(record.position_ids),
             (arrays[0].dtype == np.int64) | (arrays[1].dtype == np.float64) << 1,
-            int(record.mask is not None),
             self._statement(record),
             json.dumps(record.weight_versions) if record.weight_versions else "[]",
             encoded(record.place),
@@ -135,41 +151,37 @@ class Store:
 
     def entries(self) -> Iterator[Stored]:
         """Every record in order of (id as bytes, side, rank, place in its file)."""
-        for entry in self._index.execute("SELECT * FROM record ORDER BY id, side, rank, at"):
+        for entry in self._index.execute(_ORDERED):
             yield Stored(*entry)
 
     def declarations(self, side: int) -> list[tuple[int, int, str]]:
         """Each distinct (rank, number of statement) of a side, by rank, with the place of one such record."""
-        query = "SELECT rank, stated, min(place) FROM record WHERE side = ? GROUP BY rank, stated ORDER BY rank, stated"
-        return [(rank, stated, decoded(place)) for rank, stated, place in self._index.execute(query, (side,))]
+        return [(rank, stated, decoded(place)) for rank, stated, place in self._index.execute(_DECLARATIONS, (side,))]
 
     def place_without_rank(self, side: int) -> str:
         """The place of a record that states no rank."""
-        query = "SELECT min(place) FROM record WHERE side = ? AND rank < 0"
-        return decoded(self._index.execute(query, (side,)).fetchone()[0])
+        return decoded(self._index.execute(_WITHOUT_RANK, (side,)).fetchone()[0])
 
     def wide(self, side: int) -> bool:
         """Whether any logprobs of a side are float64."""
-        query = "SELECT EXISTS (SELECT 1 FROM record WHERE side = ? AND wide & 2)"
-        return bool(self._index.execute(query, (side,)).fetchone()[0])
+        return bool(self._index.execute(_WIDE, (side,)).fetchone()[0])
 
     def read(self, entry: Stored) -> Arrays:
         """The arrays of a record."""
-        n = entry.response
-        ids, logprobs = ("i8" if entry.wide & 1 else "i4"), ("f8" if entry.wide & 2 else "f4")
-        lengths = (n, n, n if entry.masked else -1, entry.prompt, entry.positions)
-        layout = [
-            (np.dtype(name), length) for name, length in zip((ids, logprobs, "?", "i8", "i8"), lengths, strict=True)
-        ]
-        buffer = os.pread(self._data.fileno(), sum(dtype.itemsize * max(n, 0) for dtype, n in layout), entry.at)
-        held: list[np.ndarray | None] = []
+        layout = (
+            (np.dtype("i8" if entry.wide & 1 else "i4"), entry.response),
+            (np.dtype("f8" if entry.wide & 2 else "f4"), entry.response),
+            (np.dtype("?"), entry.mask),
+            (np.dtype("i8"), entry.prompt),
+            (np.dtype("i8"), entry.positions),
+        )
+        buffer = os.pread(self._data.fileno(), sum(dtype.itemsize * n for dtype, n in layout if n), entry.at)
+        held: list[Any] = []
         at = 0
-        for dtype, length in layout:
-            held.append(None if length < 0 else np.frombuffer(buffer, dtype=dtype, count=length, offset=at))
-            at += dtype.itemsize * max(length, 0)
-        response_ids, logp, mask, prompt_ids, position_ids = held
-        assert response_ids is not None and logp is not None
-        return Arrays(response_ids, logp, mask, prompt_ids, position_ids)
+        for dtype, n in layout:
+            held.append(None if n is None else np.frombuffer(buffer, dtype=dtype, count=n, offset=at))
+            at += dtype.itemsize * (n or 0)
+        return Arrays(*held)
 
     def _statement(self, record: Record) -> int:
         key = (tuple(sorted(record.semantics.items())), record.dtype, record.assumed)

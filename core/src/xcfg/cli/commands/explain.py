@@ -1,0 +1,69 @@
+"""``xcfg explain``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from xcfg.cli.output import document, emit, json_option
+from xcfg.cli.session import Session
+
+_PATH = click.Path(path_type=Path)
+
+
+@click.command()
+@click.argument("folder", metavar="DIR", type=_PATH)
+@click.option("--curves", type=_PATH, default=None, help="Training curves (CSV, JSONL, JSON) for the decision rules.")
+@click.option("--evidence", type=_PATH, metavar="OUT", help="Write what a fix has to show into this folder.")
+@json_option
+@click.pass_context
+def explain(ctx: click.Context, folder: Path, curves: Path | None, evidence: Path | None, as_json: bool) -> None:
+    """Say what the executed cases in DIR prove: smallest sets, ladder level, findings, costs, and what is missing."""
+    from xcfg.analyzer.curves import read_curves
+    from xcfg.analyzer.search.problem import Options, Word
+    from xcfg.cli.search.costs import cost_documents, priced
+    from xcfg.cli.search.document import claim_document, ending
+    from xcfg.cli.search.evidence import write_evidence
+    from xcfg.cli.search.findings import findings
+    from xcfg.cli.search.looking import review
+    from xcfg.cli.search.setting import Setting
+    from xcfg.cli.stored import check_folder
+    from xcfg.report.search import print_search
+    from xcfg.runner.artifacts import load_plan
+    from xcfg.runner.options import RunOptions
+
+    session: Session = ctx.obj
+    read = None if curves is None else read_curves(curves)
+    registry = session.registry(allow_fake=True)
+    check_folder(folder)
+    plan = load_plan(folder)
+    setting = Setting.of(plan.experiment, Path(plan.root), folder, registry, plan.tokens)
+    executor = setting.executor(RunOptions(), lambda event: None)
+    how = Options(prove=Word.MINIMUM, keeps_engines=False)
+    looked = review(setting.problem, how, setting.known, executor)
+    status, code = ending(looked.claim)
+    following = looked.following
+    content = document(
+        "explain",
+        status,
+        out=str(folder),
+        name=plan.experiment.name,
+        fake=executor.fake,
+        **claim_document(looked.claim, setting.space, findings(setting.space, executor.judged, setting.contract, read)),
+        next=None
+        if following is None
+        else {
+            "case": setting.space.case(following.aligned).id,
+            "aligned": sorted(following.aligned),
+            "purpose": following.purpose.value,
+            "constructions": following.constructions,
+        },
+        costs=cost_documents(priced(setting.space, executor.judged, setting.contract)),
+    )
+    if evidence is not None and looked.claim.aligned is not None:
+        write_evidence(evidence, looked.claim, executor)
+    elif evidence is not None:
+        click.echo(f"xcfg: {evidence} was not written: no alignment that passes is known", err=True)
+    emit(session, as_json, content, lambda screen: print_search(screen, content))
+    ctx.exit(code)

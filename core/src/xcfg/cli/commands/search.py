@@ -1,0 +1,124 @@
+"""``xcfg search``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from attrs import evolve
+
+from xcfg.cli.output import document, emit, json_option
+from xcfg.cli.session import Session
+
+if TYPE_CHECKING:
+    from xcfg.analyzer.search.session import Trial
+    from xcfg.cli.search.executor import Executed
+
+_PATH = click.Path(path_type=Path)
+
+
+@click.command()
+@click.argument("experiment", type=_PATH)
+@click.argument("overrides", nargs=-1, metavar="[KEY=VALUE]...")
+@click.option("--out", type=_PATH, help="Output folder (default: runs/NAME). What it holds is used, not run again.")
+@click.option("--budget", type=click.IntRange(min=0), help="Engine constructions at most; then the best answer so far.")
+@click.option(
+    "--prove",
+    type=click.Choice(["irreducible", "minimum"]),
+    default="irreducible",
+    show_default=True,
+    help="Stop once no part of the answer passes, or once no smaller set does.",
+)
+@click.option("--assume-monotone", is_flag=True, help="Assume that aligning less never mends what aligning more fails.")
+@click.option("--gate", type=_PATH, metavar="FILE", help="Write what a gate pins: the set, what stays, the cases.")
+@click.option("--timeout", type=click.FloatRange(min=1), default=900.0, show_default=True, help="Seconds a side run.")
+@click.option("--jobs", type=click.IntRange(min=1), help="Engines at once (default: what memory and cores allow).")
+@click.option("--retry", type=click.IntRange(min=0), default=0, show_default=True, help="Retries of failed launches.")
+@click.option("--allow-fake", is_flag=True, help="Accept fake scorers; every output is marked.")
+@json_option
+@click.pass_context
+def search(
+    ctx: click.Context,
+    /,
+    experiment: Path,
+    overrides: tuple[str, ...],
+    out: Path | None,
+    gate: Path | None,
+    allow_fake: bool,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Find and verify the smallest set of knobs that, aligned, brings production within its contract.
+
+    Starts from the production point of EXPERIMENT and executes only the cases that the answer needs. A search that was
+    cut off goes on where it was.
+    """  # fmt: skip
+    from xcfg.analyzer.search.problem import Options, Word
+    from xcfg.cli.progress import progress
+    from xcfg.cli.search.costs import cost_documents, priced
+    from xcfg.cli.search.document import claim_document, ending
+    from xcfg.cli.search.evidence import check_gate, write_gate
+    from xcfg.cli.search.findings import findings
+    from xcfg.cli.search.looking import keep, look
+    from xcfg.cli.search.setting import Setting
+    from xcfg.planner.load import load_experiment
+    from xcfg.report.search import print_search
+    from xcfg.runner.options import RunOptions
+
+    session: Session = ctx.obj
+    if gate is not None:
+        check_gate(gate)
+    registry = session.registry(allow_fake=allow_fake)
+    loaded = load_experiment(experiment, overrides, registry=registry)
+    folder = out if out is not None else Path("runs") / loaded.experiment.name
+    setting = Setting.of(loaded.experiment, loaded.root, folder, registry)
+    how = Options(
+        prove=Word(options["prove"]),
+        monotone=options["assume_monotone"],
+        budget=options["budget"],
+        keeps_engines=False,
+    )
+    running = RunOptions(timeout=options["timeout"], retry=options["retry"])
+    running = evolve(running, jobs=options["jobs"]) if options["jobs"] else running
+    with progress(session, setting.space.plan([setting.space.production])) as on_event:
+        executor = setting.executor(running, on_event)
+        looked = look(setting.problem, how, setting.known, executor, _teller(session))
+    keep(folder, executor, registry)
+    status, code = ending(looked.claim)
+    content = document(
+        "search",
+        status,
+        out=str(folder),
+        name=loaded.experiment.name,
+        fake=executor.fake,
+        engines={"constructed": executor.constructed},
+        engine_s=executor.engine_s,
+        **claim_document(
+            looked.claim,
+            setting.space,
+            findings(setting.space, executor.judged, setting.contract, ablation=False),
+        ),
+        costs=cost_documents(priced(setting.space, executor.judged, setting.contract)),
+    )
+    if gate is not None and looked.claim.aligned is not None:
+        write_gate(gate, looked.claim, executor)
+    elif gate is not None:
+        click.echo(f"xcfg: {gate} was not written: no alignment that passes is known", err=True)
+    emit(session, as_json, content, lambda screen: print_search(screen, content))
+    ctx.exit(code)
+
+
+def _teller(session: Session) -> Any:
+    """One line on standard error for each trial that took an engine."""
+
+    def tell(trial: Trial, done: Executed) -> None:
+        if session.quiet or trial.free:
+            return
+        aligned = ", ".join(sorted(trial.aligned)) or "nothing"
+        outcome = done.outcome
+        number = "" if outcome.max_abs_dlogp is None else f", max |d| {outcome.max_abs_dlogp:.3g}"
+        within = {True: "within the production row", False: "outside it", None: outcome.status.value}[outcome.within]
+        click.echo(f"xcfg: {trial.purpose.value}: aligned {aligned}: {within}{number}", err=True)
+
+    return tell

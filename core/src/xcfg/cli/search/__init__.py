@@ -1,0 +1,1 @@
+"""``xcfg search`` and ``xcfg explain``: planner, runner, comparator and search meet here."""

@@ -1,0 +1,1 @@
+"""Builds of the kernels of ``odd_kernels``: files that hold a number."""
