@@ -37,6 +37,7 @@ def index(title: str, intro: str, names: list[str]) -> list[str]:
 
 def knobs(folder: Path) -> str:
     """One page a knob, with who can apply it."""
+    from xcfg.model.knob import Lifecycle, Target
     from xcfg.plugin.registry import load_registry
 
     registry = load_registry(allow_fake=True)
@@ -57,7 +58,12 @@ def knobs(folder: Path) -> str:
             ["default", "the engine's own choice" if knob.default is None else str(knob.default)],
             ["owner", registry.owner("knob", name)],
         ]
-        lines = [f"# {name}", "", knob.summary, "", *table(["", ""], facts), "", "Scorers that know it:", ""]
+        lines = [f"# {name}", "", knob.summary, "", *table(["", ""], facts), ""]
+        if knob.lifecycle is Lifecycle.BUILD and knob.targets is Target.KERNEL:
+            lines += ["It chooses among the builds of a kernel: [](../../how-to/build-time-kernels.md)."]
+            names.append(page(folder, f"knob-{name}", lines))
+            continue
+        lines += ["Scorers that know it:", ""]
         lines += table(["scorer", "lifecycle", "values", "note"], applied) if applied else ["none."]
         names.append(page(folder, f"knob-{name}", lines))
     return page(folder, "knobs", index("Knobs", "Every registered knob.", names))

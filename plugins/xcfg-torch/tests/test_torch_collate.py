@@ -61,18 +61,21 @@ def test_every_row_is_owned_once_with_the_same_shape(world_size, micro) -> None:
 
 
 @pytest.mark.parametrize(
-    ("side", "ids", "positions"),
+    ("side", "counted", "ids", "positions"),
     [
-        ("right", [[1, 2, 3, 9, 9], [4, 5, 6, 7, 8]], [[0, 1, 2, 0, 0], [0, 1, 2, 3, 4]]),
-        ("left", [[9, 9, 1, 2, 3], [4, 5, 6, 7, 8]], [[0, 0, 0, 1, 2], [0, 1, 2, 3, 4]]),
+        ("right", "sequential", [[1, 2, 3, 9, 9], [4, 5, 6, 7, 8]], [[0, 1, 2, 0, 0], [0, 1, 2, 3, 4]]),
+        ("left", "sequential", [[9, 9, 1, 2, 3], [4, 5, 6, 7, 8]], [[0, 0, 0, 1, 2], [0, 1, 2, 3, 4]]),
+        ("right", "padded", [[1, 2, 3, 9, 9], [4, 5, 6, 7, 8]], [[0, 1, 2, 0, 0], [0, 1, 2, 3, 4]]),
+        ("left", "padded", [[9, 9, 1, 2, 3], [4, 5, 6, 7, 8]], [[0, 0, 2, 3, 4], [0, 1, 2, 3, 4]]),
     ],
 )
-def test_padding_by_hand(side, ids, positions) -> None:
+def test_padding_by_hand(side, counted, ids, positions) -> None:
     batch = TokenBatch(
         ids=["a", "b"], prompts=[[1], [4, 5]], responses=[[2, 3], [6, 7, 8]], action_masks=[[True] * 2, [True] * 3]
     )
     step = Step(batch=0, rows=(0, 1), width=5, part=OWN)
-    padded = pad(batch, step, padding_side=side, pad_id=9, device=torch.device("cpu"))
+    collation = Collation(size=2, micro=None, padding_side=side, positions=counted)
+    padded = pad(batch, step, collation, pad_id=9, device=torch.device("cpu"))
     assert padded.input_ids.tolist() == ids
     assert padded.position_ids.tolist() == positions
     assert padded.attention_mask.tolist() == [[int(token != 9) for token in row] for row in ids]

@@ -13,8 +13,9 @@ from xcfg.testing.knob_tests import KnobTests
 from xcfg.testing.materializer_tests import MaterializerTests
 from xcfg.testing.plugin_tests import PluginTests
 from xcfg.testing.scorer_tests import ScorerTests
-from xcfg_torch.knobs import DEVICE, MATERIALIZERS
+from xcfg_torch.knobs import DEVICE
 from xcfg_torch.materialize import TorchMaterializer
+from xcfg_torch.materializers import MATERIALIZERS
 from xcfg_torch.scorer import TorchScorer
 from xcfg_torch.testing.oracle import oracle_logprobs
 from xcfg_torch.testing.play import load
@@ -139,15 +140,33 @@ class TestMicroSize(_Materializes):
     values = {1: 1, None: None}
 
 
-class TestPaddingSide(_Materializes):
+class _Padded(_Materializes):
+    @contextmanager
+    def running(self, settings: Settings):
+        settings.request |= {"padding_side": "left", "batch_size": 3} | settings.request
+        with super().running(settings) as live:
+            yield live
+
+
+class TestPaddingSide(_Padded):
     knob = _core_knob("layout.padding_side")
     values = {"left": "left", "right": "right"}
 
-    @contextmanager
-    def running(self, settings: Settings):
-        settings.request["batch_size"] = 3  # one row alone needs no padding
-        with super().running(settings) as live:
-            yield live
+
+class TestPositionIds(_Padded):
+    knob = _core_knob("layout.position_ids")
+    values = {"sequential": "sequential", "padded": "padded"}
+
+
+class TestDeterministic(_Materializes):
+    knob = _core_knob("logp.deterministic")
+    values = {False: False, True: True}
+
+
+class TestPacking(_Materializes):
+    knob = _core_knob("layout.packing")
+    values = {False: False}
+    unsupported = (True,)
 
 
 class TestScoringPath(_Materializes):

@@ -47,12 +47,18 @@ def test_training_values_are_observed(checkpoint, batch) -> None:
 
 def test_rollout_values_are_observed(checkpoint, batch) -> None:
     observed = played(checkpoint, batch, role="rollout").observed
-    chosen = {"rollout.attention_backend": "sdpa", "rollout.enforce_eager": True, "rollout.kv_cache_dtype": "none"}
+    chosen = {
+        "rollout.attention_backend": "sdpa",
+        "rollout.enforce_eager": True,
+        "rollout.kv_cache_dtype": "none",
+        "rollout.quantization": "none",
+        "rollout.chunked_prefill": False,
+    }
     assert observed == {**ROLLOUT, **chosen}
 
 
 def test_every_knob_can_be_read_back() -> None:
-    from xcfg_torch.knobs import MATERIALIZERS
+    from xcfg_torch.materializers import MATERIALIZERS
 
     declared = {item.knob for item in MATERIALIZERS if not item.inapplicable}
     assert declared == set(TorchMaterializer.readers)
@@ -134,6 +140,15 @@ def test_nothing_is_known_before_scoring(checkpoint) -> None:
         ("rollout.scoring_path", "forced_decode"),
         ("execution.prefix_cache", True),
         ("sampling.temperature", 0.7),
+        ("sampling.top_p", 0.9),
+        ("sampling.top_k", 5),
+        ("rollout.quantization", "fp8"),
+        ("training.tensor_parallel_size", 2),
+        ("training.context_parallel_size", 2),
+        ("layout.packing", True),
+        ("layout.vocab_padding", 128),
+        ("logp.tp_layout", "vocab-parallel"),
+        ("logp.reduction_policy", "canonical"),
         ("rollout.enforce_eager", False),
         ("vllm.seed", 1),
     ],

@@ -147,10 +147,17 @@ class KernelBackend(Protocol):
         """Whether the request can be served without a fallback."""
 
     def bind(self, request: KernelRequest) -> AbstractContextManager[Callable[..., Any]]:
-        """A context that yields the callable and undoes whatever binding it needed."""
+        """A context that yields the callable and undoes whatever binding it needed.
+
+        A backend that comes in builds loads ``request.artifact`` and nothing else.
+        """
 
     def identify(self, bound: Callable[..., Any]) -> BoundKernel:
-        """What really ran: concrete class, build, fallback taken."""
+        """What really ran: concrete class, build, fallback taken.
+
+        ``build`` of a backend that comes in builds is the digest of the file that is loaded, never of the one asked
+        for: :func:`xcfg.plugin.loaded.loaded_digest`.
+        """
 
 
 class FileReader(Protocol):

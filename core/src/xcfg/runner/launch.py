@@ -76,8 +76,8 @@ class LaunchSpec:
     """Everything one engine's processes need.
 
     ``engine`` are the knobs the engine is opened with, ``builds`` the artifacts of its kernels. ``tokens`` names the
-    frozen batch, or is empty where ``sample`` makes it. ``folder`` takes the ranks' own state: phase, failure, closing times. ``facts`` names the plugins whose
-    environment facts are asked.
+    frozen batch, or is empty where ``sample`` makes it. ``folder`` takes the ranks' own state: phase, failure, closing
+    times. ``facts`` names the plugins whose environment facts are asked.
     """
 
     schema: str = SCHEMA

@@ -172,6 +172,25 @@ def test_ids_on_one_side_only_are_counted_and_the_lowest_is_named(judge, record)
     assert "'c' (c line) is only on the training side (2 such in all)" in result.reason
 
 
+def test_every_field_that_differs_is_told(judge, record):
+    rollout = [record("a", prompt_ids=[7, 8]), record("b", mask=[1, 1, 1], weight_versions=["5"])]
+    training = [record("a", prompt_ids=[7, 9], ids=[1, 2, 3]), record("b", mask=[1, 1, 0], weight_versions=["6"])]
+    reason = judge(rollout, training).reason
+    for said in (
+        "response_ids differs in sequence 'a' at index 0: rollout (a line) 10, training (a line) 1",
+        "prompt_ids differs in sequence 'a' at index 1: rollout (a line) 8, training (a line) 9",
+        "mask differs in sequence 'b' at index 2: rollout (b line) True, training (b line) False",
+        "weight_version differs in sequence 'b' from position 0: rollout (b line) '5', training (b line) '6'",
+    ):
+        assert said in reason
+    assert "such in all" not in reason
+
+
+def test_weights_of_an_empty_response_are_compared(judge, record):
+    sides = [[record("a", []), record("b", [], weight_versions=[version])] for version in "56"]
+    assert "in sequence 'b' from position 0: rollout (b line) '5', training (b line) '6'" in judge(*sides).reason
+
+
 def test_positions_that_differ_in_any_way_are_counted_together(judge, record):
     """a: both state other positions; b: one states a jump; c: one starts elsewhere than its prompt ends."""
     rollout = [

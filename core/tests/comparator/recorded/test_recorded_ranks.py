@@ -109,6 +109,14 @@ def test_ranks_count_from_zero_without_a_gap(judge, record, ranks, said):
     assert said in result.reason
 
 
+def test_the_ranks_of_both_sides_are_told(judge, record):
+    rollout, training = ([record(str(at), rank=rank) for at, rank in enumerate(ranks)] for ranks in ((0, 2), (1, 2)))
+    result = judge(rollout, training)
+    assert "rollout has records of rank 2 and none of rank 1" in result.reason
+    assert "training has records of rank 2 and none of rank 0" in result.reason
+    assert "such in all" not in result.reason
+
+
 def test_a_refused_record_does_not_make_its_rank_missing(judge, record):
     short = record("b", [-1.0], ids=[1, 2], rank=1, place="line 7")
     result = judge([record("a", rank=0), short, record("c", rank=2)], [record(id) for id in "abc"])

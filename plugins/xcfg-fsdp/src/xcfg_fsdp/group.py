@@ -12,15 +12,17 @@ if TYPE_CHECKING:
 BACKENDS = {"cpu": "gloo", "cuda": "nccl"}
 
 
-def join(rank: int, world_size: int, device: torch.device) -> None:
+def join(rank: int, world_size: int, device: torch.device, collective: str | None = None) -> None:
     """Join the ranks that torch's elastic launcher started; a single rank needs no launcher.
+
+    ``collective`` is the library between them; None is the usual one of the device.
 
     Raises EnvironmentFault where several ranks were asked for and no launcher started this process.
     """
     import torch.distributed as dist
 
-    backend = BACKENDS[device.type]
-    bound = device if device.type == "cuda" else None
+    backend = collective or BACKENDS[device.type]
+    bound = device if backend == "nccl" else None
     if dist.is_torchelastic_launched():
         dist.init_process_group(backend, device_id=bound)
     elif world_size == 1:

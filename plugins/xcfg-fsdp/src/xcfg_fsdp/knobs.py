@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from xcfg.model.knob import Domain, Kind, Knob, Lifecycle, SourceClass, Target
-from xcfg.model.scorer import MaterializerDescriptor
-from xcfg_torch.knobs import shared_materializers
+from xcfg_torch.shared import row, shared_materializers
 
 SCORER = "fsdp"
 TARGET = "xcfg_fsdp.materialize:FsdpMaterializer"
@@ -26,15 +25,19 @@ MASTER_DTYPE = Knob(
 )
 
 
-def _engine(knob: str) -> MaterializerDescriptor:
-    return MaterializerDescriptor(knob=knob, scorer=SCORER, lifecycle=Lifecycle.ENGINE, target=TARGET)
-
-
 MATERIALIZERS = (
     *shared_materializers(SCORER, TARGET),
-    _engine("training.sharding"),
-    _engine("training.world_size"),
-    _engine("training.reduce_dtype"),
-    _engine("fsdp.master_dtype"),
+    row(SCORER, TARGET, "training.sharding", Lifecycle.ENGINE),
+    row(SCORER, TARGET, "training.world_size", Lifecycle.ENGINE),
+    row(SCORER, TARGET, "training.reduce_dtype", Lifecycle.ENGINE),
+    row(
+        SCORER,
+        TARGET,
+        "execution.collective",
+        Lifecycle.ENGINE,
+        (None, "gloo", "nccl"),
+        "the ranks of this scorer meet over one of these",
+    ),
+    row(SCORER, TARGET, "fsdp.master_dtype", Lifecycle.ENGINE),
 )
 """Every materializer of the scorer ``fsdp``."""

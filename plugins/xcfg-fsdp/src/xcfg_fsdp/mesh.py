@@ -9,6 +9,9 @@ from xcfg.errors import UnsupportedError
 if TYPE_CHECKING:
     from torch.distributed.device_mesh import DeviceMesh
 
+MESH_NAMES = {"shard", "replicate"}
+"""Names of the dimensions that FSDP's meshes have."""
+
 
 def hybrid_shape(world_size: int) -> tuple[int, int]:
     """(replicas, ranks a shard group): the fewest replicas above one that divide the ranks.

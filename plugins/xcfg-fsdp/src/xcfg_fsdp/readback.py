@@ -7,6 +7,7 @@ from typing import Any
 
 from xcfg.model.capability import Unobservable
 from xcfg.model.json import Json
+from xcfg_fsdp.mesh import MESH_NAMES
 from xcfg_torch.dtypes import dtype_name
 from xcfg_torch.live import Live
 from xcfg_torch.readback import SHARED, Observed, output_dtype
@@ -65,6 +66,24 @@ def world_size(live: Live) -> Observed:
     size = dist.get_world_size()
     spans = {group.mesh_info.mesh.size() for group in param_groups(live.model)} or {size}
     return size if spans == {size} else Unobservable(f"meshes span {sorted(spans)} of {size} ranks")
+
+
+def tensor_parallel_size(live: Live) -> Observed:
+    """1 where parameters lie on FSDP's own mesh dimensions alone."""
+    from torch.distributed.tensor import DTensor
+
+    meshes = {
+        tuple(item.device_mesh.mesh_dim_names or ()) for item in live.model.parameters() if isinstance(item, DTensor)
+    }
+    others = {name for names in meshes for name in names} - MESH_NAMES
+    return Unobservable(f"parameters are split over {sorted(others)} as well") if others else 1
+
+
+def collective(live: Live) -> Observed:
+    """Library of the ranks' process group."""
+    import torch.distributed as dist
+
+    return dist.get_backend() if dist.is_initialized() else Unobservable("no process group")
 
 
 def reduce_dtype(live: Live) -> Observed:
@@ -135,7 +154,9 @@ READERS: Mapping[str, Callable[[Any], Observed]] = {
     **SHARED,
     "training.sharding": sharding,
     "training.world_size": world_size,
+    "training.tensor_parallel_size": tensor_parallel_size,
     "training.reduce_dtype": reduce_dtype,
+    "execution.collective": collective,
     "training.output_dtype": root_output_dtype,
     "fsdp.master_dtype": master_dtype,
 }

@@ -44,14 +44,14 @@ class FsdpScorer:
 
     def open(self, spec: ScorerSpec) -> None:
         """Join the ranks, load and shard. Engine settings: those of ``torch`` and ``sharding``, ``reduce_dtype``,
-        ``master_dtype``.
+        ``collective``, ``master_dtype``.
 
         Raises InvalidInput for a directory that is no model, EnvironmentFault for a missing device or launcher,
         UnsupportedError for a model or a world size that cannot be sharded so.
         """
         self._spec = spec
         device = device_of_rank(spec.engine.get("device"), int(os.environ.get("LOCAL_RANK", spec.rank)))
-        join(spec.rank, spec.world_size, device)
+        join(spec.rank, spec.world_size, device, spec.engine.get("collective"))
         sharding = spec.engine.get("sharding") or UNSHARDED
         self.live = open_whole(spec, device) if sharding == UNSHARDED else _open_sharded(spec, sharding, device)
         self._healthy = True

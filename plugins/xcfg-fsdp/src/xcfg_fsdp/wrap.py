@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from xcfg.errors import UnsupportedError
 from xcfg.model.json import Json
+from xcfg_torch.compiling import compile_layers, decoder_layers
 from xcfg_torch.dtypes import torch_dtype
 
 if TYPE_CHECKING:
@@ -14,7 +15,8 @@ if TYPE_CHECKING:
 
 
 def shard_model(model: Any, mesh: DeviceMesh, *, settings: Mapping[str, Json]) -> None:
-    """Shard ``model`` in place. Settings: ``dtype`` (compute), ``reduce_dtype``, ``output_dtype``; None keeps the own.
+    """Shard ``model`` in place. Settings: ``dtype`` (compute), ``reduce_dtype``, ``output_dtype``; None keeps the own;
+    ``compile`` True compiles the layers.
 
     The output dtype is the root's alone: inside the model it would cast what one layer hands to the next. Raises
     UnsupportedError for a model whose layers cannot be told, or that keeps modules in fp32 which FSDP would cast.
@@ -29,18 +31,11 @@ def shard_model(model: Any, mesh: DeviceMesh, *, settings: Mapping[str, Json]) -
         )
 
     _check_uniform(model, settings.get("dtype"))
+    if settings.get("compile"):
+        compile_layers(model)
     for layer in decoder_layers(model):
         fully_shard(layer, mesh=mesh, mp_policy=policy(None))
     fully_shard(model, mesh=mesh, mp_policy=policy(settings.get("output_dtype")))
-
-
-def decoder_layers(model: Any) -> list[Any]:
-    """The modules that the model says must stay whole, outermost first. Raises UnsupportedError where it names none."""
-    names = set(model._no_split_modules or ())
-    layers = [module for module in model.modules() if type(module).__name__ in names]
-    if not layers:
-        raise UnsupportedError(f"{type(model).__name__} does not say which modules are its layers (_no_split_modules)")
-    return layers
 
 
 def _check_uniform(model: Any, dtype: str | None) -> None:

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     import torch
 
 
+SEQUENTIAL = "sequential"
+PADDED = "padded"
+
+
 class Part(StrEnum):
     """Why a rank runs a forward pass: for its rows, or only because the other ranks' collectives need it."""
 
@@ -28,11 +32,15 @@ class Part(StrEnum):
 
 @frozen(kw_only=True)
 class Collation:
-    """Sequences a batch (``size``), rows a forward pass (``micro``; None is the whole batch), and padding side."""
+    """Sequences a batch (``size``), rows a forward pass (``micro``; None is the whole batch), and padding side.
+
+    ``positions`` count from the first token of a sequence (``sequential``) or the first column of its row (``padded``).
+    """
 
     size: int
     micro: int | None
     padding_side: str
+    positions: str = SEQUENTIAL
 
 
 @frozen(kw_only=True)
@@ -83,8 +91,8 @@ def _split(rows: tuple[int, ...], micro: int | None) -> list[tuple[int, ...]]:
     return [rows[start : start + size] for start in range(0, len(rows), size)]
 
 
-def pad(batch: TokenBatch, step: Step, *, padding_side: str, pad_id: int, device: torch.device) -> Padded:
-    """The tensors of one step. Positions count from 0 at the first token of a row; padding has position 0."""
+def pad(batch: TokenBatch, step: Step, collation: Collation, *, pad_id: int, device: torch.device) -> Padded:
+    """The tensors of one step. Positions count from 0 as the collation says; padding has position 0."""
     import torch
 
     shape = (len(step.rows), step.width)
@@ -94,11 +102,11 @@ def pad(batch: TokenBatch, step: Step, *, padding_side: str, pad_id: int, device
     response = torch.zeros(shape, dtype=torch.bool)
     for at, row in enumerate(step.rows):
         tokens = (*batch.prompts[row], *batch.responses[row])
-        start = step.width - len(tokens) if padding_side == "left" else 0
+        start = step.width - len(tokens) if collation.padding_side == "left" else 0
         place = slice(start, start + len(tokens))
         ids[at, place] = torch.tensor(tokens, dtype=torch.int64)
         mask[at, place] = 1
-        positions[at, place] = torch.arange(len(tokens))
+        positions[at, place] = torch.arange(len(tokens)) + (start if collation.positions == PADDED else 0)
         response[at, start + len(batch.prompts[row]) : start + len(tokens)] = True
     return Padded(
         input_ids=ids.to(device),

@@ -19,7 +19,7 @@ class Live:
     """An open model with its hooks, and the collation, steps and operators of the last scoring call.
 
     ``logits_dtype`` is the dtype the logits were asked for in; ``sequences`` the number of sequences of that
-    call's token batch.
+    call's token batch; ``deterministic`` whether its operator was to run under torch's deterministic algorithms.
     """
 
     model: Any
@@ -29,4 +29,5 @@ class Live:
     collation: Collation | None = None
     steps: tuple[Step, ...] = ()
     sequences: int = 0
+    deterministic: bool = False
     operators: Mapping[str, Callable[..., Any]] = Factory(dict)

@@ -8,13 +8,15 @@ from typing import Any, ClassVar
 from xcfg.model.capability import Capability, Supported, Unobservable, Unsupported
 from xcfg.model.json import Json
 from xcfg.plugin import Settings
-from xcfg_torch.knobs import FIXED
+from xcfg_torch.materializers import ONLY
 from xcfg_torch.readback import SINGLE
+from xcfg_torch.shared import SHARED_ONLY, Only
 
 ENGINE_KEYS: Mapping[str, str] = {
     "training.compute_dtype": "dtype",
     "training.attention_backend": "attention",
     "training.output_dtype": "output_dtype",
+    "training.compile": "compile",
     "rollout.dtype": "dtype",
     "rollout.attention_backend": "attention",
     "torch.device": "device",
@@ -23,6 +25,8 @@ REQUEST_KEYS: Mapping[str, str] = {
     "batch.size": "batch_size",
     "batch.micro_size": "micro_size",
     "layout.padding_side": "padding_side",
+    "layout.position_ids": "position_ids",
+    "logp.deterministic": "deterministic",
 }
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -30,12 +34,12 @@ THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
 class TorchMaterializer:
     """Materializer of every knob of the scorer ``torch``; other torch scorers subclass it with their own tables.
 
-    ``fixed`` lists the values of knobs that cannot be anything else here: nothing is written for them.
+    ``only`` lists the knobs that cannot be anything else here: nothing is written for them.
     """
 
     engine_keys: ClassVar[Mapping[str, str]] = ENGINE_KEYS
     request_keys: ClassVar[Mapping[str, str]] = REQUEST_KEYS
-    fixed: ClassVar[Mapping[str, tuple[Json, ...]]] = FIXED
+    only: ClassVar[Mapping[str, Only]] = {**SHARED_ONLY, **ONLY}
     readers: ClassVar[Mapping[str, Callable[[Any], Json | Unobservable]]] = SINGLE
 
     def probe(self, knob: str, value: Json, spec: Mapping[str, Json]) -> Capability:
@@ -70,7 +74,8 @@ class TorchMaterializer:
     def _fault(self, knob: str, value: Json) -> str:
         if knob not in self.readers:
             return f"{knob} is not a knob of this scorer"
-        allowed = self.fixed.get(knob)
-        if allowed is None or any(value is item or (value == item and type(value) is type(item)) for item in allowed):
+        only = self.only.get(knob)
+        if only is None or any(value is item or (value == item and type(value) is type(item)) for item in only.values):
             return ""
-        return f"{knob} can only be {' or '.join(repr(item) for item in allowed)} here, not {value!r}"
+        allowed = " or ".join(repr(item) for item in only.values)
+        return f"{knob} can only be {allowed} here, not {value!r}: {only.reason}"

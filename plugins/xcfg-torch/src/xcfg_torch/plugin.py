@@ -11,7 +11,8 @@ from xcfg.model.json import Json
 from xcfg.model.knob import Knob
 from xcfg.model.scorer import Launch, MaterializerDescriptor, Role, ScorerDescriptor
 from xcfg.plugin import hookimpl
-from xcfg_torch.knobs import DEVICE, MATERIALIZERS, SCORER
+from xcfg_torch.knobs import DEVICE
+from xcfg_torch.materializers import MATERIALIZERS, SCORER
 
 ENVIRONMENT = {"HF_HUB_OFFLINE": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1", "TOKENIZERS_PARALLELISM": "false"}
 """Nothing is fetched while scoring, logs hold no progress bars, and the tokenizer starts no threads of its own."""

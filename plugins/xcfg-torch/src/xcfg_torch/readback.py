@@ -8,22 +8,31 @@ from typing import Any
 from xcfg.model.capability import Unobservable
 from xcfg.model.json import Json
 from xcfg_torch.collate import Part
+from xcfg_torch.compiling import decoder_layers, is_compiled
 from xcfg_torch.dtypes import lowest_precision
 from xcfg_torch.live import Live
-from xcfg_torch.scoring import OPERATOR
-
-Observed = Json | Unobservable
-_NOT_SCORED = Unobservable("nothing was scored yet")
+from xcfg_torch.readback_scored import (
+    NOT_SCORED,
+    Observed,
+    backend,
+    context_parallel_size,
+    deterministic,
+    packing,
+    position_ids,
+    reduction_policy,
+    tp_layout,
+    vocab_padding,
+)
 
 
 def compute_dtype(live: Live) -> Observed:
     """Dtype of the activations that entered linear layers."""
-    return lowest_precision(live.seen.activations) if live.seen.activations else _NOT_SCORED
+    return lowest_precision(live.seen.activations) if live.seen.activations else NOT_SCORED
 
 
 def output_dtype(live: Live) -> Observed:
     """Dtype of the logits the model handed on."""
-    return "+".join(sorted(live.seen.logits)) or _NOT_SCORED
+    return "+".join(sorted(live.seen.logits)) or NOT_SCORED
 
 
 def attention(live: Live) -> Observed:
@@ -37,7 +46,7 @@ def batch_size(live: Live) -> Observed:
     A last batch, or one that holds every sequence, may be smaller than the size in force.
     """
     if live.collation is None:
-        return _NOT_SCORED
+        return NOT_SCORED
     rows: dict[int, int] = {}
     for step, forward in zip(live.steps, live.seen.forwards, strict=True):
         if step.part is not Part.FILLER:
@@ -53,7 +62,7 @@ def micro_size(live: Live) -> Observed:
     A last micro-batch may be smaller than the size in force.
     """
     if live.collation is None:
-        return _NOT_SCORED
+        return NOT_SCORED
     size = live.collation.size
     micro = live.collation.micro or size
     left: dict[int, int] = {}
@@ -74,7 +83,7 @@ def _contradicted(live: Live, expected: str) -> Unobservable:
 def padding_side(live: Live) -> Observed:
     """The side of the attention masks' zeros; where no row needed padding, the side the collation would pad."""
     if live.collation is None:
-        return _NOT_SCORED
+        return NOT_SCORED
     seen = live.seen.padding_side
     return live.collation.padding_side if seen == "none" else seen
 
@@ -89,14 +98,6 @@ def threads(_live: Live) -> Observed:
 def device(live: Live) -> Observed:
     """Device kind that holds the parameters."""
     return "+".join(sorted({parameter.device.type for parameter in live.model.parameters()}))
-
-
-def backend(live: Live) -> Observed:
-    """Backend of the operator that scored, as the bound callable names it."""
-    if OPERATOR not in live.operators:
-        return _NOT_SCORED
-    named = getattr(live.operators[OPERATOR], "backend", None)
-    return named or Unobservable(f"the callable bound for {OPERATOR} does not name its backend")
 
 
 def single_process(live: Live) -> Observed:
@@ -116,33 +117,47 @@ def unsharded(live: Live) -> Observed:
 
 def eager(live: Live) -> Observed:
     """True where no module was compiled."""
-    compiled = any(module._compiled_call_impl is not None for module in live.model.modules())
+    compiled = any(is_compiled(module) for module in live.model.modules())
     return not compiled and not type(live.model).__name__.startswith("Optimized")
+
+
+def compiled(live: Live) -> Observed:
+    """True where calls of every decoder layer go to a compiled graph, False where no module was compiled."""
+    if eager(live):
+        return False
+    layers = {is_compiled(layer) for layer in decoder_layers(live.model)}
+    return True if layers == {True} else Unobservable("some modules of the model are compiled and some layers are not")
+
+
+def quantization(live: Live) -> Observed:
+    """The method by which the model was loaded quantised; ``none`` without one."""
+    quantizer = getattr(live.model, "hf_quantizer", None)
+    return "none" if quantizer is None else str(quantizer.quantization_config.quant_method.value)
 
 
 def scoring_path(live: Live) -> Observed:
     """``prefill`` where whole sequences passed without any cached key or value."""
     if not live.seen.forwards:
-        return _NOT_SCORED
+        return NOT_SCORED
     return Unobservable("keys and values were cached") if live.seen.cached else "prefill"
 
 
 def prefix_cache(live: Live) -> Observed:
-    """Whether cached keys and values entered or left the model."""
-    return live.seen.cached if live.seen.forwards else _NOT_SCORED
+    """Whether cached keys and values entered or left the model; without any, no prompt was reused or split."""
+    return live.seen.cached if live.seen.forwards else NOT_SCORED
 
 
 def kv_cache_dtype(live: Live) -> Observed:
     """``none``: no cache existed."""
     if not live.seen.forwards:
-        return _NOT_SCORED
+        return NOT_SCORED
     return Unobservable("keys and values were cached") if live.seen.cached else "none"
 
 
 def _raw(value: Json) -> Callable[[Live], Observed]:
     def read(live: Live) -> Observed:
         if live.seen.raw is None:
-            return _NOT_SCORED
+            return NOT_SCORED
         return value if live.seen.raw else Unobservable("the operator did not get the model's own logits")
 
     return read
@@ -152,11 +167,19 @@ SHARED: Mapping[str, Callable[[Any], Observed]] = {
     "training.compute_dtype": compute_dtype,
     "training.attention_backend": attention,
     "training.output_dtype": output_dtype,
+    "training.compile": compiled,
+    "training.context_parallel_size": context_parallel_size,
     "batch.size": batch_size,
     "batch.micro_size": micro_size,
     "layout.padding_side": padding_side,
+    "layout.packing": packing,
+    "layout.position_ids": position_ids,
+    "layout.vocab_padding": vocab_padding,
     "execution.threads": threads,
     "logp.backend": backend,
+    "logp.deterministic": deterministic,
+    "logp.tp_layout": tp_layout,
+    "logp.reduction_policy": reduction_policy,
     "torch.device": device,
 }
 """Readers of the knobs that every torch training scorer has."""
@@ -165,14 +188,19 @@ SINGLE: Mapping[str, Callable[[Any], Observed]] = {
     **SHARED,
     "training.sharding": unsharded,
     "training.world_size": single_process,
+    "training.tensor_parallel_size": single_process,
     "rollout.dtype": compute_dtype,
     "rollout.attention_backend": attention,
     "rollout.tensor_parallel_size": single_process,
     "rollout.enforce_eager": eager,
+    "rollout.quantization": quantization,
+    "rollout.chunked_prefill": prefix_cache,
     "rollout.scoring_path": scoring_path,
     "rollout.kv_cache_dtype": kv_cache_dtype,
     "execution.prefix_cache": prefix_cache,
     "sampling.logprobs_mode": _raw("raw_logprobs"),
     "sampling.temperature": _raw(1.0),
+    "sampling.top_p": _raw(1.0),
+    "sampling.top_k": _raw(0),
 }
 """Readers of the scorer ``torch``, in either role."""

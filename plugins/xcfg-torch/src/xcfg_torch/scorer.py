@@ -10,6 +10,7 @@ from xcfg.model.json import Json
 from xcfg.model.kernel import KernelRequest
 from xcfg.model.sample import TokenBatch
 from xcfg.plugin import Prompt, Scored, ScoreRequest, ScorerIdentity, ScorerSpec
+from xcfg_torch.compiling import compile_layers
 from xcfg_torch.device import device_of_rank
 from xcfg_torch.dtypes import dtype_name
 from xcfg_torch.identity import model_identity
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 def open_whole(spec: ScorerSpec, device: torch.device) -> Live:
     """A hooked, unsharded model. Engine settings: ``dtype``, ``attention``, ``output_dtype``, None or absent is the
-    model's own choice.
+    model's own choice; ``compile`` True compiles its layers.
     """
     model = load_model(
         spec.checkpoint,
@@ -39,6 +40,8 @@ def open_whole(spec: ScorerSpec, device: torch.device) -> Live:
     output_dtype = spec.engine.get("output_dtype")
     if output_dtype:
         cast_logits(model, output_dtype)
+    if spec.engine.get("compile"):
+        compile_layers(model)
     return Live(model=model, device=device, seen=observe(model), logits_dtype=output_dtype or dtype_name(model.dtype))
 
 

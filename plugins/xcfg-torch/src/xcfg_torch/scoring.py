@@ -13,7 +13,8 @@ from xcfg.model.json import Json
 from xcfg.model.sample import Samples, TokenBatch, concatenate
 from xcfg.plugin import Scored, ScoreRequest
 from xcfg_torch.attention_watch import watch_attention
-from xcfg_torch.collate import Collation, Padded, Part, Step, pad, steps_of_rank
+from xcfg_torch.collate import SEQUENTIAL, Collation, Padded, Part, Step, pad, steps_of_rank
+from xcfg_torch.determinism import deterministic_algorithms
 from xcfg_torch.limits import check_batch
 from xcfg_torch.live import Live
 from xcfg_torch.rank_facts import rank_info
@@ -50,6 +51,7 @@ def score_batch(live: Live, batch: TokenBatch, request: ScoreRequest, place: Pla
     lengths = [len(prompt) + len(response) for prompt, response in zip(batch.prompts, batch.responses, strict=True)]
     live.steps = steps_of_rank(lengths, live.collation, rank=place.rank, world_size=place.world_size)
     live.sequences, live.operators = len(batch.ids), request.operators
+    live.deterministic = bool(request.settings.get("deterministic"))
     live.seen.reset()
     parts: list[Samples] = []
     with watch_attention(live.seen.attention):
@@ -75,6 +77,7 @@ def _collation(settings: Mapping[str, Json]) -> Collation:
         size=int(settings.get("batch_size") or 1),
         micro=settings.get("micro_size"),
         padding_side=str(settings.get("padding_side") or "right"),
+        positions=str(settings.get("position_ids") or SEQUENTIAL),
     )
 
 
@@ -83,7 +86,7 @@ def _forward(live: Live, batch: TokenBatch, step: Step, operator: Callable[..., 
 
     assert live.collation is not None
     pad_id = getattr(text_config(live.model), "pad_token_id", None) or 0
-    padded = pad(batch, step, padding_side=live.collation.padding_side, pad_id=pad_id, device=live.device)
+    padded = pad(batch, step, live.collation, pad_id=pad_id, device=live.device)
     with torch.no_grad():
         output = live.model(
             input_ids=padded.input_ids,
@@ -93,7 +96,10 @@ def _forward(live: Live, batch: TokenBatch, step: Step, operator: Callable[..., 
         )
         rows, targets = select(output.logits, padded.input_ids, padded.response)
         _note_raw(live, output.logits, rows, padded)
-        logprobs = operator(rows, targets)
+        live.seen.operator_columns.add(int(rows.shape[-1]))
+        with deterministic_algorithms(live.deterministic):
+            logprobs = operator(rows, targets)
+            live.seen.deterministic.add(torch.are_deterministic_algorithms_enabled())
     return padded, logprobs.to(device="cpu", dtype=torch.float32).numpy()
 
 

@@ -38,7 +38,7 @@ def measured_shift(select: Select, *, padding_side: str) -> int:
     collation = Collation(size=2, micro=None, padding_side=padding_side)
     lengths = [len(prompt) + len(response) for prompt, response in zip(_TOY.prompts, _TOY.responses, strict=True)]
     (step,) = steps_of_rank(lengths, collation, rank=0, world_size=1)
-    padded = pad(_TOY, step, padding_side=padding_side, pad_id=0, device=torch.device("cpu"))
+    padded = pad(_TOY, step, collation, pad_id=0, device=torch.device("cpu"))
     expected = torch.tensor([token for response in _TOY.responses for token in response])
     for shift in _CANDIDATES:
         ahead = padded.input_ids.roll(-shift, dims=1)

@@ -48,6 +48,7 @@ class CacheWatch:
             "max_model_len": self.scheduler.max_model_len,
             "max_num_seqs": self.scheduler.max_num_running_reqs,
             "max_num_batched_tokens": self.scheduler.max_num_scheduled_tokens,
+            "chunked_prefill": bool(self.scheduler.scheduler_config.enable_chunked_prefill),
             "lookups": self.lookups,
             "skipped": self.skipped,
             "hits": self.hits,

@@ -6,9 +6,11 @@ Importing this imports neither vllm nor torch.
 from __future__ import annotations
 
 import platform
+from collections.abc import Mapping
 from pathlib import Path
 
 from xcfg.model.codec import unknown
+from xcfg.model.json import Json
 from xcfg_vllm.sampling_values import Sampling
 
 FORCED_DECODE = "forced_decode"
@@ -30,6 +32,30 @@ def path_reason(*, path: str, logprobs_mode: str, sampling: Sampling, prefix_cac
     if prefix_cache:
         return "vLLM never reads the prefix cache for a request that asks for prompt logprobs"
     return None
+
+
+def contradiction(knobs: Mapping[str, Json]) -> str | None:
+    """Why vLLM could not run a side with these values, of which one takes the meaning from the other; else None."""
+    most, size = knobs.get("execution.max_num_seqs"), knobs.get("batch.size")
+    if most is not None and size is not None and most < size:
+        return f"batch.size: {size} sequences cannot run together where execution.max_num_seqs is {most}"
+    mode = knobs.get("execution.compile_mode")
+    if mode not in (None, "NONE") and knobs.get("rollout.enforce_eager") is True:
+        return f"execution.compile_mode: {mode} compiles nothing while rollout.enforce_eager is true"
+    return None
+
+
+def collective_reason(name: str, *, ranks: int) -> str | None:
+    """Why ``ranks`` workers on this machine do not carry their collectives by ``name``; None where they do.
+
+    vLLM chooses by platform; on a CPU the workers of a tensor-parallel group go through shared memory.
+    """
+    from vllm.platforms import current_platform
+
+    own = "shm" if current_platform.is_cpu() and ranks > 1 else current_platform.dist_backend
+    if name == own:
+        return None
+    return f"vLLM itself chooses what carries collectives, for {ranks} workers on this machine {own}"
 
 
 def attention_reason(backend: str) -> str | None:

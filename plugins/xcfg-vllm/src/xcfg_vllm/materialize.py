@@ -9,32 +9,37 @@ from typing import Any
 from xcfg.model.capability import Capability, Supported, Unobservable, Unsupported
 from xcfg.model.json import Json
 from xcfg.plugin import Settings
-from xcfg_vllm.capabilities import attention_reason, cpu_kv_cache_reason
+from xcfg_vllm.capabilities import attention_reason, collective_reason, cpu_kv_cache_reason
 from xcfg_vllm.environment import THREADS, thread_environment
 from xcfg_vllm.kv_names import requested_name
 from xcfg_vllm.model_config import read_config, tensor_parallel_reason
+from xcfg_vllm.quantization import quantization_reason
 from xcfg_vllm.readback import READERS
+from xcfg_vllm.sampling_values import VALUES
 
 ENGINE_KEYS: Mapping[str, str] = {
     "rollout.tensor_parallel_size": "tensor_parallel_size",
     "rollout.dtype": "dtype",
+    "rollout.quantization": "quantization",
     "rollout.kv_cache_dtype": "kv_cache_dtype",
     "rollout.attention_backend": "attention_backend",
     "rollout.enforce_eager": "enforce_eager",
+    "rollout.chunked_prefill": "enable_chunked_prefill",
     "execution.prefix_cache": "enable_prefix_caching",
+    "execution.max_num_seqs": "max_num_seqs",
+    "execution.compile_mode": "compile_mode",
     "sampling.logprobs_mode": "logprobs_mode",
     "vllm.seed": "seed",
     "vllm.block_size": "block_size",
     "vllm.kv_cache_blocks": "kv_cache_blocks",
     "vllm.max_model_len": "max_model_len",
-    "vllm.max_num_seqs": "max_num_seqs",
     "vllm.max_num_batched_tokens": "max_num_batched_tokens",
 }
 """Knob to field of :class:`xcfg_vllm.settings.EngineSettings`."""
 
 REQUEST_KEYS: Mapping[str, str] = {
     "rollout.scoring_path": "path",
-    "sampling.temperature": "temperature",
+    **{f"sampling.{name}": name for name in VALUES},
     "batch.size": "batch_size",
 }
 
@@ -54,12 +59,18 @@ class VllmMaterializer:
             reason = cpu_kv_cache_reason(requested_name(value))
         elif value is not None and knob == "rollout.attention_backend":
             reason = attention_reason(value)
+        elif value is not None and knob == "rollout.quantization":
+            reason = quantization_reason(value, spec.get("checkpoint"))
+        elif value is not None and knob == "execution.collective":
+            reason = collective_reason(value, ranks=spec.get("knobs", {}).get("rollout.tensor_parallel_size", 1))
         elif knob == "rollout.tensor_parallel_size" and spec.get("checkpoint"):
             reason = tensor_parallel_reason(read_config(Path(spec["checkpoint"])), value)
         return Unsupported(reason) if reason else Supported()
 
     def apply(self, knob: str, value: Json, settings: Settings) -> Json:
         """Write ``value`` into the draft and return it; None leaves the choice to vLLM. Raises KeyError."""
+        if knob == "execution.collective":
+            return value  # vLLM's own choice, which :meth:`probe` has found to be this one
         if knob == "execution.threads":
             _bind(settings, threads=value)
         elif knob in REQUEST_KEYS:

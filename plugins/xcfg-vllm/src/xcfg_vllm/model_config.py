@@ -23,6 +23,20 @@ _DTYPE_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2, "float8_e4m3fn": 1, "
 
 def read_config(folder: Path) -> Mapping[str, Json]:
     """The language model's part of ``config.json``. Raises InvalidInput where there is no readable one."""
+    config = _document(folder)
+    return config.get("text_config") or config
+
+
+def quantised_as(folder: Path) -> str | None:
+    """The method by which the checkpoint's weights are quantised, as ``config.json`` names it; None without one.
+
+    Raises InvalidInput where there is no readable one.
+    """
+    declared = _document(folder).get("quantization_config") or {}
+    return declared.get("quant_method")
+
+
+def _document(folder: Path) -> Mapping[str, Json]:
     path = folder / "config.json"
     try:
         text = path.read_bytes()
@@ -31,7 +45,7 @@ def read_config(folder: Path) -> Mapping[str, Json]:
     config = load_json(text, where=str(path))
     if not isinstance(config, dict):
         raise InvalidInput("config.json holds no object", where=str(path))
-    return config.get("text_config") or config
+    return config
 
 
 def tensor_parallel_reason(config: Mapping[str, Json], ranks: int) -> str | None:

@@ -83,6 +83,8 @@ def compile_facts(model: torch.nn.Module, runner: Any) -> dict[str, Any]:
     dispatcher = getattr(runner, "cudagraph_dispatcher", None)
     keys = getattr(dispatcher, "cudagraph_keys", None) or {}
     return {
+        "mode": runner.compilation_config.mode.name,
+        "stock_compiled": model._compiled_call_impl is not None,
         "compile_wrapped": sorted(wrapped),
         "compiled": sorted(name for name, done in wrapped.items() if done),
         "cudagraph_wrapper": graphs,
@@ -104,10 +106,23 @@ def parallel_facts() -> dict[str, Any]:
         "group_size": torch.distributed.get_world_size(group.device_group),
         "collective_backend": torch.distributed.get_backend(group.device_group),
         "communicator": type(communicator).__name__ if communicator is not None else None,
+        "carriers": _carriers(group),
         "threads": torch.get_num_threads(),
         "seed": torch.initial_seed(),
         "cpus": _bound_cpus(),
     }
+
+
+def _carriers(group: Any) -> list[str]:
+    """What carries the sums of a group: its torch backend, or what vLLM put in its place, or beside it."""
+    import torch
+
+    communicator = group.device_communicator
+    if type(getattr(communicator, "dist_module", None)).__name__ == "_CPUSHMDistributed" and group.world_size > 1:
+        return ["shm"]
+    custom = getattr(communicator, "ca_comm", None)
+    beside = [] if custom is None or getattr(custom, "disabled", True) else ["custom_allreduce"]
+    return [*beside, torch.distributed.get_backend(group.device_group)]
 
 
 def _bound_cpus() -> list[int]:

@@ -10,10 +10,11 @@ from xcfg.model.json import Json
 from xcfg.model.knob import Knob
 from xcfg.model.scorer import Launch, MaterializerDescriptor, Role, ScorerDescriptor
 from xcfg.plugin import hookimpl
-from xcfg_vllm.capabilities import path_reason
+from xcfg_vllm.capabilities import contradiction, path_reason
 from xcfg_vllm.environment import FIXED, SAMPLE_BATCH
-from xcfg_vllm.knobs import KNOBS, MATERIALIZERS, SCORER
-from xcfg_vllm.sampling_values import Sampling
+from xcfg_vllm.knobs import KNOBS
+from xcfg_vllm.materializers import MATERIALIZERS, SCORER
+from xcfg_vllm.sampling_values import VALUES, Sampling
 
 
 @hookimpl
@@ -55,9 +56,10 @@ def xcfg_reject_case(case: Case, baseline: Case) -> Rejection | None:
     reason = path_reason(
         path=str(knobs.get("rollout.scoring_path")),
         logprobs_mode=str(knobs.get("sampling.logprobs_mode")),
-        sampling=Sampling(temperature=knobs.get("sampling.temperature", 1.0)),
+        sampling=Sampling(**{name: knobs[f"sampling.{name}"] for name in VALUES if f"sampling.{name}" in knobs}),
         prefix_cache=knobs.get("execution.prefix_cache") is True,
     )
+    reason = reason or contradiction(knobs)
     return Rejection(kind="veto", reason=reason) if reason else None
 
 

@@ -11,6 +11,8 @@ from xcfg.model.tolerance import DTYPE_ORDER
 from xcfg_vllm.capabilities import FORCED_DECODE, PREFILL
 from xcfg_vllm.kv_names import observed_name
 from xcfg_vllm.live import Live
+from xcfg_vllm.quantization import quantization_of
+from xcfg_vllm.sampling_values import VALUES
 from xcfg_vllm.scoring import EngineScores
 
 Observed = Json | Unobservable
@@ -52,13 +54,36 @@ def _enforce_eager(workers: Workers, scored: EngineScores) -> Observed:
     states: set[Json] = set()
     for worker in workers:
         state = worker["compile"]
-        if state["compiled"] or state["cudagraph_keys"]:
+        if state["compiled"] or state["stock_compiled"] or state["cudagraph_keys"]:
             states.add(False)
         elif state["compile_wrapped"] or state["cudagraph_wrapper"]:
             return Unobservable("modules are set up for compilation and none was compiled")
         else:
             states.add(True)
     return _single(states)
+
+
+def _compile_mode(workers: Workers, scored: EngineScores) -> Observed:
+    """The mode the workers settled on, where what they compiled bears it out."""
+    for worker in workers:
+        state = worker["compile"]
+        compiled = state["stock_compiled"] if state["mode"] == "STOCK_TORCH_COMPILE" else bool(state["compiled"])
+        if compiled is (state["mode"] == "NONE"):
+            return Unobservable(
+                f"a worker settled on {state['mode']} and {'has' if compiled else 'nothing was'} compiled"
+            )
+    return _joined(worker["compile"]["mode"] for worker in workers)
+
+
+def _quantization(workers: Workers, scored: EngineScores) -> Observed:
+    found = [quantization_of(worker) for worker in workers]
+    unknown = [item for item in found if isinstance(item, Unobservable)]
+    return unknown[0] if unknown else _joined(str(item) for item in found)
+
+
+def _collective(workers: Workers, scored: EngineScores) -> Observed:
+    """What carries the tensor-parallel group's sums; for one worker, what would."""
+    return _joined(name for worker in workers for name in worker["parallel"]["carriers"])
 
 
 def _prefix_cache(workers: Workers, scored: EngineScores) -> Observed:
@@ -74,11 +99,6 @@ def _logprobs_mode(workers: Workers, scored: EngineScores) -> Observed:
     return _joined(worker["logprobs_mode"] for worker in workers if worker["logprobs_mode"] is not None)
 
 
-def _temperature(workers: Workers, scored: EngineScores) -> Observed:
-    """As every worker's sampler received it."""
-    return _single({value for meter in scored.meters for value in meter["sampling"]["temperature"]})
-
-
 def _scoring_path(workers: Workers, scored: EngineScores) -> Observed:
     """From the workers' counters: every response token but the first came out of a decode step, or none did."""
     tokens, sequences = sum(scored.response_lengths), len(scored.response_lengths)
@@ -91,6 +111,15 @@ def _scoring_path(workers: Workers, scored: EngineScores) -> Observed:
         else:
             paths.add("mixed")
     return _joined(paths)
+
+
+def _of_sampler(name: str) -> Reader:
+    """As every worker's sampler received it."""
+
+    def read(workers: Workers, scored: EngineScores) -> Observed:
+        return _single({value for meter in scored.meters for value in meter["sampling"][name]})
+
+    return read
 
 
 def _of_workers(name: str) -> Reader:
@@ -149,19 +178,23 @@ READERS: Mapping[str, Callable[[Live], Observed]] = {
         for knob, read in {
             "rollout.tensor_parallel_size": _tensor_parallel_size,
             "rollout.dtype": activation_dtype,
+            "rollout.quantization": _quantization,
             "rollout.kv_cache_dtype": _kv_cache_dtype,
             "rollout.attention_backend": _attention_backend,
             "rollout.enforce_eager": _enforce_eager,
             "rollout.scoring_path": _scoring_path,
+            "rollout.chunked_prefill": _of_scheduler("chunked_prefill"),
             "execution.prefix_cache": _prefix_cache,
+            "execution.max_num_seqs": _of_scheduler("max_num_seqs"),
+            "execution.compile_mode": _compile_mode,
+            "execution.collective": _collective,
             "execution.threads": _of_workers("threads"),
             "sampling.logprobs_mode": _logprobs_mode,
-            "sampling.temperature": _temperature,
+            **{f"sampling.{name}": _of_sampler(name) for name in VALUES},
             "vllm.seed": _of_workers("seed"),
             "vllm.block_size": _of_scheduler("block_size"),
             "vllm.kv_cache_blocks": _of_scheduler("blocks"),
             "vllm.max_model_len": _of_scheduler("max_model_len"),
-            "vllm.max_num_seqs": _of_scheduler("max_num_seqs"),
             "vllm.max_num_batched_tokens": _of_scheduler("max_num_batched_tokens"),
         }.items()
     },

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from xcfg_vllm.meter import Meter
-
-VALUES = ("temperature", "top_p", "top_k")
+from xcfg_vllm.sampling_values import VALUES
 
 
 def watch_sampler(sampler: Any, meter: Meter) -> str:

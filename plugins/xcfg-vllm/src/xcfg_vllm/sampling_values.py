@@ -7,6 +7,9 @@ from typing import Any
 
 from attrs import field, frozen, validators
 
+VALUES = ("temperature", "top_p", "top_k")
+"""What a request may do to the distribution, by the names of its fields."""
+
 
 @frozen(kw_only=True)
 class Sampling:

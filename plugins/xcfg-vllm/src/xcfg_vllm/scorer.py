@@ -23,7 +23,7 @@ from xcfg_vllm.limits import Limits
 from xcfg_vllm.live import Live
 from xcfg_vllm.model_config import kv_cache_bytes, read_config
 from xcfg_vllm.sampling import sample, token_ids
-from xcfg_vllm.sampling_values import Sampling
+from xcfg_vllm.sampling_values import VALUES, Sampling
 from xcfg_vllm.scoring import TokenSequence, room, score
 from xcfg_vllm.settings import EngineSettings
 
@@ -71,7 +71,9 @@ class VllmScorer:
         return None
 
     def score(self, batch: TokenBatch, request: ScoreRequest) -> Scored:
-        """Logprobs (nats, float32) of every response token. Settings: ``path``, ``batch_size``, ``temperature``.
+        """Logprobs (nats, float32) of every response token.
+
+        Settings: ``path``, ``batch_size``, and ``temperature``, ``top_p`` and ``top_k`` of the scored distribution.
 
         Raises InvalidInput for tokens the engine cannot take, UnsupportedError where the path cannot measure,
         WorkerDied within seconds of a worker's death.
@@ -88,7 +90,7 @@ class VllmScorer:
             [TokenSequence(prompt_ids=batch.prompts[place], response_ids=batch.responses[place]) for place in places],
             path=path,
             batch_size=live.batch_size,
-            sampling=Sampling(temperature=request.settings.get("temperature", 1.0)),
+            sampling=Sampling(**{name: request.settings[name] for name in VALUES if name in request.settings}),
         )
         live.workers = live.engine.worker_facts()
         rows = [np.zeros(0, dtype=np.float32)] * len(batch.ids)

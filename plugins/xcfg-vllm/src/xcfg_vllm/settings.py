@@ -23,9 +23,12 @@ class EngineSettings:
     kv_cache_memory_bytes: int = field(validator=validators.ge(1))
     tensor_parallel_size: int = field(default=1, validator=validators.ge(1))
     dtype: str = "bfloat16"
+    quantization: str | None = None
     kv_cache_dtype: str | None = None
     attention_backend: str | None = None
     enforce_eager: bool | None = None
+    compile_mode: str | None = None
+    enable_chunked_prefill: bool | None = None
     enable_prefix_caching: bool | None = None
     logprobs_mode: str = field(default="raw_logprobs", validator=validators.in_(LOGPROBS_MODES))
     seed: int = 0
@@ -49,7 +52,9 @@ class EngineSettings:
             "trust_remote_code": self.trust_remote_code,
         }
         chosen = {
+            "quantization": self.quantization,
             "enforce_eager": self.enforce_eager,
+            "enable_chunked_prefill": self.enable_chunked_prefill,
             "enable_prefix_caching": self.enable_prefix_caching,
             "block_size": self.block_size,
             "num_gpu_blocks_override": self.kv_cache_blocks,
@@ -60,4 +65,6 @@ class EngineSettings:
         arguments |= {name: value for name, value in chosen.items() if value is not None}
         if self.attention_backend is not None:
             arguments["attention_config"] = {"backend": self.attention_backend}
+        if self.compile_mode is not None:
+            arguments["compilation_config"] = {"mode": self.compile_mode}
         return arguments

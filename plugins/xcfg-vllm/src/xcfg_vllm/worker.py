@@ -54,6 +54,7 @@ class WorkerProbe:
         return {
             "attention": attention_facts(context),
             "weights": weight_facts(model),
+            "quantization": self.vllm_config.model_config.quantization,
             "compile": compile_facts(model, runner),
             "parallel": parallel_facts(),
             "logits": logit_facts(model),

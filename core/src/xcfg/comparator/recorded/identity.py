@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import cycle
 
 import numpy as np
 from attrs import frozen
@@ -102,16 +103,13 @@ def _positions(name: str, reference: Held, other: Held) -> Iterator[tuple[str, s
 
 
 def _versions(name: str, reference: Held, other: Held) -> Iterator[tuple[str, str]]:
+    """The first token with other weights; a single version is that of every token, and of none where there is none."""
     left, right = reference.versions, other.versions
-    if not left or not right or left == right:
+    if not left or not right:
         return
-    length = len(reference.arrays.response_ids)
-    a, b = (versions * length if len(versions) == 1 else versions for versions in (left, right))
-    at = next((place for place in range(length) if a[place] != b[place]), None)
-    if at is not None or (not length and left != right):
-        place = at or 0
-        yield (
-            "weight_version",
-            f"weight_version differs in sequence {name!r} from position {place}: {reference.said} "
-            f"{(a or left)[place]!r}, {other.said} {(b or right)[place]!r}",
-        )
+    field = "weight_version"
+    for place, ours, theirs in zip(range(max(len(left), len(right))), cycle(left), cycle(right)):
+        if ours != theirs:
+            sentence = f"{field} differs in sequence {name!r} from position {place}: {reference.said} {ours!r}, "
+            yield field, sentence + f"{other.said} {theirs!r}"
+            return

@@ -1,0 +1,73 @@
+"""Values in force of what a scoring call did with its rows, positions and logits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xcfg.model.capability import Unobservable
+from xcfg.model.json import Json
+from xcfg_torch.live import Live
+from xcfg_torch.scoring import OPERATOR
+from xcfg_torch.semantics import vocab_size
+
+Observed = Json | Unobservable
+NOT_SCORED = Unobservable("nothing was scored yet")
+
+
+def position_ids(live: Live) -> Observed:
+    """How the positions that went in count; where no row tells one way from the other, how the collation counts."""
+    if live.collation is None or not live.seen.forwards:
+        return NOT_SCORED
+    ways = frozenset.intersection(*(item.positions for item in live.seen.forwards))
+    if not ways:
+        return Unobservable("the positions that went in count in no known way")
+    return live.collation.positions if live.collation.positions in ways else next(iter(ways))
+
+
+def packing(live: Live) -> Observed:
+    """Whether a row held more than one sequence."""
+    return any(item.packed for item in live.seen.forwards) if live.seen.forwards else NOT_SCORED
+
+
+def context_parallel_size(live: Live) -> Observed:
+    """1 where every pass had the whole width of its collated batch."""
+    if not live.seen.forwards:
+        return NOT_SCORED
+    whole = [item.width for item in live.seen.forwards] == [step.width for step in live.steps]
+    return 1 if whole else Unobservable("a pass was narrower than its batch")
+
+
+def vocab_padding(live: Live) -> Observed:
+    """1 where the output head has the rows that the checkpoint gives it."""
+    rows, own = vocab_size(live.model), int(live.model.config.get_text_config().vocab_size)
+    return 1 if rows == own else Unobservable(f"the output head has {rows} rows, the checkpoint {own}")
+
+
+def backend(live: Live) -> Observed:
+    """Backend of the operator that scored, as the bound callable names it."""
+    if OPERATOR not in live.operators:
+        return NOT_SCORED
+    named = getattr(live.operators[OPERATOR], "backend", None)
+    return named or Unobservable(f"the callable bound for {OPERATOR} does not name its backend")
+
+
+def deterministic(live: Live) -> Observed:
+    """Torch's switch as it stood while the operator ran."""
+    seen = live.seen.deterministic
+    return next(iter(seen)) if len(seen) == 1 else (Unobservable("torch's switch was moved") if seen else NOT_SCORED)
+
+
+def tp_layout(live: Live) -> Observed:
+    """``full-vocabulary`` where the rows that the operator got had every column of the output head."""
+    if not live.seen.operator_columns:
+        return NOT_SCORED
+    whole = live.seen.operator_columns == {vocab_size(live.model)}
+    return "full-vocabulary" if whole else Unobservable(f"rows of {sorted(live.seen.operator_columns)} columns")
+
+
+def reduction_policy(live: Live) -> Observed:
+    """The order of sums that the bound callable names; ``native`` where it names none."""
+    if OPERATOR not in live.operators:
+        return NOT_SCORED
+    policy: Any = getattr(live.operators[OPERATOR], "reduction_policy", "native")
+    return str(policy)
