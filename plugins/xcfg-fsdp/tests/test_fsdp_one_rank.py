@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+import torch
 import torch.distributed as dist
 
 from xcfg.errors import EnvironmentFault, InvalidInput, UnsupportedError
-from xcfg.model.capability import Unobservable
+from xcfg.model.capability import Unobservable, Unsupported
 from xcfg.model.scorer import Role
 from xcfg.plugin import ScoreRequest, ScorerSpec
 from xcfg_fsdp.materialize import FsdpMaterializer
@@ -15,6 +17,7 @@ from xcfg_fsdp.scorer import FsdpScorer
 from xcfg_fsdp.testing.cases import TRAINING, fsdp_play
 from xcfg_fsdp.wrap import decoder_layers, shard_model
 from xcfg_torch.testing.cases import played as torch_played
+from xcfg_torch.testing.oracle import oracle_logprobs
 from xcfg_torch.testing.play import load, play
 
 
@@ -46,7 +49,7 @@ def test_every_value_is_observed(checkpoint, batch) -> None:
         "training.attention_backend": "eager",
     }
     result = play(fsdp_play(checkpoint, asked), batch)
-    assert result.observed == {**TRAINING, **asked}
+    assert result.observed == {**TRAINING, **asked, "execution.collective": "gloo"}
 
 
 def test_the_engines_own_choices_are_observed(checkpoint, batch) -> None:
@@ -55,6 +58,7 @@ def test_the_engines_own_choices_are_observed(checkpoint, batch) -> None:
     assert observed["training.reduce_dtype"] == "bfloat16"
     assert observed["fsdp.master_dtype"] == "float32"
     assert observed["batch.micro_size"] == 3
+    assert observed["execution.collective"] == "gloo"
 
 
 def test_output_dtype_is_the_roots_alone(checkpoint, batch) -> None:
@@ -70,6 +74,72 @@ def test_master_dtype_of_a_rounded_copy_changes_the_scores(checkpoint, batch) ->
     assert result.observed["fsdp.master_dtype"] == "bfloat16"
     expected = _torch_bits(checkpoint, batch, **{"training.compute_dtype": "float32"})
     assert result.scored[0].samples.logprobs.tobytes() != expected
+
+
+def test_the_library_of_collectives_reaches_the_group(checkpoint, batch) -> None:
+    assert (
+        play(fsdp_play(checkpoint, {"execution.collective": "gloo"}), batch).observed["execution.collective"] == "gloo"
+    )
+    asked = []
+
+    def init_process_group(backend, **_):
+        asked.append(backend)
+        raise EnvironmentFault("no second library is at hand")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dist, "init_process_group", init_process_group)
+        with pytest.raises(EnvironmentFault):
+            FsdpScorer().open(_spec(checkpoint, sharding="full_shard", collective="nccl"))
+    assert asked == ["nccl"]
+
+
+def test_nccl_between_cpus_is_unsupported() -> None:
+    found = FsdpMaterializer().probe("execution.collective", "nccl", {"knobs": {"torch.device": "cpu"}})
+    assert isinstance(found, Unsupported)
+    assert "CUDA" in found.reason
+
+
+def test_parameters_split_over_another_mesh_are_seen(checkpoint) -> None:
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.tensor import DTensor, Shard
+
+    scorer = FsdpScorer()
+    scorer.open(_spec(checkpoint, sharding="full_shard", dtype="float32"))
+    assert FsdpMaterializer().read_back("training.tensor_parallel_size", scorer.live) == 1
+    head = scorer.live.model.lm_head
+    split = DTensor.from_local(
+        head.weight.to_local(), init_device_mesh("cpu", (1,), mesh_dim_names=("tp",)), [Shard(0)]
+    )
+    head.register_parameter("weight", torch.nn.Parameter(split))
+    found = FsdpMaterializer().read_back("training.tensor_parallel_size", scorer.live)
+    scorer.close()
+    assert isinstance(found, Unobservable)
+    assert "tp" in found.reason
+
+
+@pytest.mark.parametrize("sharding", ["unsharded", "full_shard"])
+def test_compiled_layers_score_what_eager_ones_do(checkpoint, batch, sharding, monkeypatch) -> None:
+    graphs = []
+
+    def backend(graph, inputs):
+        graphs.append(graph)
+        return graph.forward
+
+    def compile_in_place(module):
+        module._compiled_call_impl = torch.compile(module._call_impl, backend=backend)
+
+    torch._dynamo.reset()
+    monkeypatch.setattr(torch.nn.Module, "compile", compile_in_place)
+    knobs = {"training.compile": True, "training.sharding": sharding, "training.compute_dtype": "float32"}
+    result = play(fsdp_play(checkpoint, knobs, times=2), batch)
+    torch._dynamo.reset()
+    assert result.observed["training.compile"] is True
+    assert result.observed["training.attention_backend"] == "sdpa"
+    assert graphs
+    expected = np.concatenate(oracle_logprobs(checkpoint, batch))
+    for scored in result.scored:
+        np.testing.assert_allclose(scored.samples.logprobs, expected, rtol=0, atol=2e-5)
+    assert result.states[0] == result.states[1]
 
 
 def _spec(checkpoint, world_size=1, **engine) -> ScorerSpec:

@@ -43,7 +43,7 @@ def test_batches_are_dealt_in_turn(launched) -> None:
 
 def test_values_are_observed_on_every_rank(launched) -> None:
     sharding, requested, documents = launched
-    chosen = {"training.output_dtype": "bfloat16", "batch.micro_size": 3}
+    chosen = {"training.output_dtype": "bfloat16", "batch.micro_size": 3, "execution.collective": "gloo"}
     if sharding == "unsharded":
         chosen["fsdp.master_dtype"] = "bfloat16"  # whole copies are loaded in the compute dtype
     for document in documents:
