@@ -1,4 +1,4 @@
-"""Measure what the documentation quotes: start-up, comparing, the parent's memory, engines. Prints, never asserts."""
+"""Measure what the documentation quotes: start-up, comparing, planning, searching, engines. Prints, never asserts."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ import tempfile
 import time
 from pathlib import Path
 
+import planning
 import psutil
 import recorded
+import search
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "docs/examples/qwen3-tiny-tp2-fsdp.yaml"
@@ -53,6 +55,8 @@ def main() -> None:
     start_up()
     recorded.in_memory()
     recorded.streamed()
+    planning.main()
+    search.main()
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(scratch)
         for label in ("first run", "second run"):

@@ -24,6 +24,7 @@ from xcfg_vllm.scorer import VllmScorer
 
 pytestmark = pytest.mark.engine
 pytest.importorskip("vllm", reason="vllm is not installed")
+torch = pytest.importorskip("torch", reason="torch is not installed")
 
 VOCABULARY = 256
 MAX_POSITIONS = 256
@@ -32,7 +33,12 @@ KNOBS = {
     "rollout.dtype": "float32",
     "rollout.kv_cache_dtype": None,
     "rollout.attention_backend": "FLASH_ATTN",
+    "rollout.quantization": None,
     "rollout.enforce_eager": True,
+    "rollout.chunked_prefill": False,
+    "execution.max_num_seqs": 12,
+    "execution.compile_mode": "NONE",
+    "execution.collective": "gloo" if torch.cuda.device_count() == 0 else None,
     "execution.prefix_cache": True,
     "execution.threads": 1,
     "sampling.logprobs_mode": "processed_logprobs",
@@ -99,6 +105,7 @@ class TestVllmScorer(ScorerTests):
         assert observed == {
             **KNOBS,
             "rollout.kv_cache_dtype": "float32",
+            "rollout.quantization": "none",
             "rollout.attention_backend": "CPU_ATTN",
         }
 
@@ -112,6 +119,20 @@ class TestVllmScorer(ScorerTests):
         assert (scored.semantics.mode, scored.semantics.temperature) == ("processed", 0.7)
         assert VllmMaterializer().read_back("sampling.temperature", scorer.live) == 0.7
         assert VllmMaterializer().read_back("batch.size", scorer.live) == 2
+
+    def test_processed_logprobs_are_those_of_the_tokens_that_are_kept(self, opened) -> None:
+        scorer, spec = opened
+        batch = self.batch()
+        cut = {"sampling.temperature": 0.7, "sampling.top_p": 0.8, "sampling.top_k": 40}
+        scored = scorer.score(batch, _request(**{"batch.size": 2, **cut}))
+        rows = by_sequence(scored.samples)
+        for sequence, expected in enumerate(_oracle(spec.checkpoint, batch, 0.7, top_p=0.8, top_k=40)):
+            assert np.isneginf(rows[sequence]).tolist() == np.isneginf(expected).tolist()
+            kept = np.isfinite(expected)
+            np.testing.assert_allclose(rows[sequence][kept], expected[kept], rtol=0, atol=self.atol)
+        found = scored.semantics
+        assert (found.mode, found.temperature, found.top_p, found.top_k) == ("processed", 0.7, 0.8, 40)
+        assert {knob: VllmMaterializer().read_back(knob, scorer.live) for knob in cut} == cut
 
     def test_cached_prompts_are_read_and_change_no_more_than_rounding(self, opened) -> None:
         scorer, spec = opened
@@ -180,9 +201,11 @@ def _on_cpu() -> bool:
     return bool(current_platform.is_cpu())
 
 
-def _oracle(checkpoint, batch, temperature) -> list[np.ndarray]:
-    """Float64 forward passes of single, unpadded sequences; temperature and log-softmax by hand."""
-    import torch
+def _oracle(checkpoint, batch, temperature, *, top_p=1.0, top_k=VOCABULARY) -> list[np.ndarray]:
+    """Float64 forward passes of single, unpadded sequences; temperature, cuts and log-softmax by hand.
+
+    Of the ``top_k`` likeliest tokens those are kept before which, likeliest first, less than ``top_p`` was gathered.
+    """
     from transformers import Qwen3ForCausalLM
 
     model = Qwen3ForCausalLM.from_pretrained(checkpoint, dtype=torch.float64, attn_implementation="eager").eval()
@@ -191,6 +214,11 @@ def _oracle(checkpoint, batch, temperature) -> list[np.ndarray]:
         with torch.no_grad():
             logits = model(torch.tensor([[*prompt, *response]])).logits[0].numpy() / temperature
         rows = logits[len(prompt) - 1 : len(prompt) - 1 + len(response)]
+        for row in rows:
+            order = row.argsort()[::-1]
+            row[order[top_k:]] = -np.inf
+            gathered = np.exp(row[order] - row.max()).cumsum() / np.exp(row - row.max()).sum()
+            row[order[1:][gathered[:-1] >= top_p]] = -np.inf
         top = rows.max(axis=-1)
         normaliser = top + np.log(np.exp(rows - top[:, None]).sum(axis=-1))
         found.append(rows[np.arange(len(response)), list(response)] - normaliser)

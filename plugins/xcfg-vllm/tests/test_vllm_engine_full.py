@@ -66,9 +66,12 @@ def test_a_build_refuses_what_the_probe_refuses(checkpoint, tmp_path) -> None:
 
 
 def test_a_compiled_engine_is_observed_as_such(checkpoint, tmp_path) -> None:
-    done = _run(tmp_path, checkpoint, '{"dtype": "bfloat16", "enforce_eager": false}')
+    done = _run(
+        tmp_path, checkpoint, '{"dtype": "bfloat16", "enforce_eager": false, "compile_mode": "DYNAMO_TRACE_ONCE"}'
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     (line,) = [line for line in done.stdout.splitlines() if line.startswith("FOUND ")]
     assert '"rollout.enforce_eager": "False"' in line
+    assert '"execution.compile_mode": "DYNAMO_TRACE_ONCE"' in line
     assert '"rollout.dtype": "bfloat16"' in line
     assert '"unchanged": true' in line

@@ -24,7 +24,7 @@ from xcfg.plugin.registry import load_registry
 from xcfg.runner.environment import LAUNCH, child_environment
 from xcfg.runner.launch import KnobTask, LaunchSpec, SampleTask, Step
 from xcfg.runner.supervisor import Ending, command, supervise
-from xcfg_vllm.knobs import MATERIALIZERS
+from xcfg_vllm.materializers import MATERIALIZERS
 
 pytestmark = pytest.mark.engine
 pytest.importorskip("vllm", reason="vllm is not installed")
@@ -43,7 +43,8 @@ KNOBS = {
     "vllm.block_size": 64,
     "vllm.kv_cache_blocks": 40,
     "vllm.max_model_len": 192,
-    "vllm.max_num_seqs": 16,
+    "execution.max_num_seqs": 16,
+    "execution.collective": None,
     "vllm.max_num_batched_tokens": 512,
 }
 STEPS = (("forced_decode", 4), ("prefill", 4), ("forced_decode", 1), ("forced_decode", 2))
@@ -199,7 +200,7 @@ def test_every_value_is_observed(launch, step) -> None:
     asked = {**KNOBS, "rollout.scoring_path": path, "batch.size": size}
     chosen = {"rollout.kv_cache_dtype": "bfloat16"}
     if _on_cpu():
-        chosen["rollout.attention_backend"] = "CPU_ATTN"
+        chosen |= {"rollout.attention_backend": "CPU_ATTN", "execution.collective": "shm"}
     readings = launch.record(step)["knobs"]
     assert {name: reading["materialized"] for name, reading in readings.items()} == asked
     assert not any(reading["unobservable"] for reading in readings.values())

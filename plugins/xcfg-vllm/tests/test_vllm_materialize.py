@@ -12,15 +12,17 @@ from xcfg.model.knob import Lifecycle
 from xcfg.model.scorer import Role
 from xcfg.plugin import ScorerSpec, Settings
 from xcfg_vllm.environment import check_environment, process_environment, thread_binding
-from xcfg_vllm.knobs import MATERIALIZERS
 from xcfg_vllm.kv_names import observed_name, requested_name
 from xcfg_vllm.materialize import VllmMaterializer
+from xcfg_vllm.materializers import MATERIALIZERS
 from xcfg_vllm.model_config import kv_cache_bytes, read_config, tensor_parallel_reason
 from xcfg_vllm.scorer import engine_settings
 
 VALUES = {
     "rollout.tensor_parallel_size": 2,
     "rollout.dtype": "float32",
+    "rollout.quantization": "fp8",
+    "rollout.chunked_prefill": False,
     "rollout.kv_cache_dtype": "float8_e4m3fn",
     "rollout.attention_backend": "FLASH_ATTN",
     "rollout.enforce_eager": True,
@@ -29,12 +31,16 @@ VALUES = {
     "execution.threads": 1,
     "sampling.logprobs_mode": "processed_logprobs",
     "sampling.temperature": 0.7,
+    "sampling.top_p": 0.9,
+    "sampling.top_k": 5,
     "batch.size": 4,
     "vllm.seed": 11,
     "vllm.block_size": 32,
     "vllm.kv_cache_blocks": 64,
     "vllm.max_model_len": 200,
-    "vllm.max_num_seqs": 16,
+    "execution.max_num_seqs": 16,
+    "execution.compile_mode": "STOCK_TORCH_COMPILE",
+    "execution.collective": "gloo",
     "vllm.max_num_batched_tokens": 512,
 }
 
@@ -45,7 +51,8 @@ def test_a_value_goes_into_the_section_of_its_lifecycle(item) -> None:
     assert VllmMaterializer().apply(item.knob, VALUES[item.knob], settings) == VALUES[item.knob]
     assert bool(settings.request) == (item.lifecycle is Lifecycle.REQUEST)
     assert bool(settings.env) == (item.lifecycle is Lifecycle.PROCESS)
-    assert bool(settings.engine) == (item.lifecycle is Lifecycle.ENGINE)
+    written = item.lifecycle is Lifecycle.ENGINE and item.knob != "execution.collective"  # vLLM's choice, only observed
+    assert bool(settings.engine) == written
 
 
 def test_the_engine_is_built_with_what_was_asked(checkpoint) -> None:
@@ -55,7 +62,10 @@ def test_the_engine_is_built_with_what_was_asked(checkpoint) -> None:
         "model": str(checkpoint),
         "tensor_parallel_size": 2,
         "dtype": "float32",
+        "quantization": "fp8",
         "kv_cache_dtype": "fp8_e4m3",
+        "enable_chunked_prefill": False,
+        "compilation_config": {"mode": "STOCK_TORCH_COMPILE"},
         "attention_config": {"backend": "FLASH_ATTN"},
         "enforce_eager": True,
         "enable_prefix_caching": False,
@@ -71,12 +81,13 @@ def test_the_engine_is_built_with_what_was_asked(checkpoint) -> None:
 
 
 def test_null_is_left_to_the_engine(checkpoint) -> None:
-    left = ("rollout.attention_backend", "rollout.enforce_eager", "execution.prefix_cache", "vllm.max_num_seqs")
+    left = ("rollout.attention_backend", "rollout.enforce_eager", "execution.prefix_cache", "execution.max_num_seqs")
+    left += ("rollout.quantization", "rollout.chunked_prefill", "execution.compile_mode")
     arguments = _arguments(checkpoint, dict.fromkeys((*left, "rollout.kv_cache_dtype", "vllm.block_size")))
     assert arguments["kv_cache_dtype"] == "auto"
-    assert not {"attention_config", "enforce_eager", "enable_prefix_caching", "max_num_seqs", "block_size"} & set(
-        arguments
-    )
+    absent = {"attention_config", "enforce_eager", "enable_prefix_caching", "max_num_seqs", "block_size"}
+    absent |= {"quantization", "enable_chunked_prefill", "compilation_config"}
+    assert not absent & set(arguments)
 
 
 def _arguments(checkpoint, values) -> dict:
@@ -194,3 +205,37 @@ def test_attention_backends_by_vllms_own_names() -> None:
     assert isinstance(found, Unsupported)
     assert "unknown attention backend 'FLASH_ATN', did you mean 'FLASH_ATTN'" in found.reason
     assert isinstance(probe("training.sharding", "unsharded", {}), Unsupported)
+
+
+def _probe(knob, value, **spec):
+    pytest.importorskip("vllm", reason="vllm is not installed")
+    return VllmMaterializer().probe(knob, value, spec)
+
+
+def test_quantisations_by_vllms_own_names(checkpoint, tmp_path: Path) -> None:
+    from vllm.platforms import current_platform
+
+    misspelt = _probe("rollout.quantization", "compressed-tensor", checkpoint=str(checkpoint))
+    assert isinstance(misspelt, Unsupported)
+    assert "did you mean 'compressed-tensors'" in misspelt.reason
+    (tmp_path / "config.json").write_text('{"quantization_config": {"quant_method": "compressed-tensors"}}')
+    held = _probe("rollout.quantization", "compressed-tensors", checkpoint=str(tmp_path))
+    assert held == _probe("rollout.quantization", None, checkpoint=str(checkpoint)) == Supported()
+    if current_platform.is_cpu():
+        fresh = _probe("rollout.quantization", "fp8", checkpoint=str(checkpoint))
+        assert isinstance(fresh, Unsupported)
+        assert "no CPU kernel for fp8" in fresh.reason
+
+
+@pytest.mark.parametrize(
+    ("ranks", "name", "taken"),
+    [(1, "gloo", True), (1, "nccl", False), (1, "shm", False), (2, "shm", True), (2, "gloo", False)],
+)
+def test_collectives_are_vllms_own_choice(ranks, name, taken) -> None:
+    found = _probe("execution.collective", name, knobs={"rollout.tensor_parallel_size": ranks})
+    from vllm.platforms import current_platform
+
+    if not current_platform.is_cpu():
+        pytest.skip("another platform makes another choice")
+    assert (found == Supported()) is taken
+    assert taken or "vLLM itself chooses" in found.reason

@@ -8,13 +8,13 @@ from xcfg.errors import EnvironmentFault
 from xcfg.model.case import Case, SideConfig
 from xcfg.model.experiment import Checkpoint
 from xcfg.model.scorer import Launch, Role
-from xcfg.plugin.registry import load_registry
 from xcfg.runner import child_engine
 from xcfg.runner.launch import LaunchSpec
 from xcfg.testing.knob_tests import KnobTests
 from xcfg.testing.plugin_tests import PluginTests
-from xcfg_vllm.knobs import KNOBS, MATERIALIZERS
+from xcfg_vllm.knobs import KNOBS
 from xcfg_vllm.materialize import ENGINE_KEYS, REQUEST_KEYS
+from xcfg_vllm.materializers import MATERIALIZERS
 from xcfg_vllm.plugin import xcfg_process_environment, xcfg_reject_case, xcfg_scorers
 from xcfg_vllm.readback import READERS
 
@@ -48,12 +48,7 @@ class TestMaxModelLen(KnobTests):
 def test_every_knob_can_be_applied_and_read_back() -> None:
     declared = {item.knob for item in MATERIALIZERS if not item.inapplicable}
     assert declared == set(READERS)
-    assert declared == {*ENGINE_KEYS, *REQUEST_KEYS, "execution.threads"}
-
-
-def test_every_rollout_knob_of_core_has_a_materializer() -> None:
-    core = {name for name, knob in load_registry(plugins=False).knobs().items() if knob.applies_to("rollout")}
-    assert core <= {item.knob for item in MATERIALIZERS}
+    assert declared == {*ENGINE_KEYS, *REQUEST_KEYS, "execution.threads", "execution.collective"}
 
 
 def test_declares_what_it_needs_and_can() -> None:
@@ -102,6 +97,13 @@ PREFILL = {"rollout__scoring_path": "prefill", "sampling__logprobs_mode": "raw_l
             {**PREFILL, "sampling__logprobs_mode": "processed_logprobs", "sampling__temperature": 0.7},
             "skip temperature",
         ),
+        ({**PREFILL, "sampling__logprobs_mode": "processed_logprobs", "sampling__top_p": 0.9}, "skip temperature"),
+        ({**PREFILL, "sampling__logprobs_mode": "processed_logprobs", "sampling__top_k": 5}, "skip temperature"),
+        ({**PREFILL, "batch__size": 8, "execution__max_num_seqs": 4}, "8 sequences cannot run together"),
+        (
+            {**PREFILL, "rollout__enforce_eager": True, "execution__compile_mode": "DYNAMO_TRACE_ONCE"},
+            "compiles nothing while rollout.enforce_eager is true",
+        ),
     ],
 )
 def test_vetoes(knobs, words) -> None:
@@ -117,7 +119,11 @@ def test_vetoes(knobs, words) -> None:
     [
         {**PREFILL, "execution__prefix_cache": False},
         {**PREFILL, "execution__prefix_cache": None},
-        {**PREFILL, "sampling__temperature": 0.7},
+        {**PREFILL, "sampling__temperature": 0.7, "sampling__top_p": 0.9, "sampling__top_k": 5},
+        {**PREFILL, "batch__size": 4, "execution__max_num_seqs": 4},
+        {**PREFILL, "batch__size": 4, "execution__max_num_seqs": None},
+        {**PREFILL, "rollout__enforce_eager": True, "execution__compile_mode": "NONE"},
+        {**PREFILL, "rollout__enforce_eager": None, "execution__compile_mode": "DYNAMO_TRACE_ONCE"},
         {**PREFILL, "sampling__logprobs_mode": "processed_logprobs", "sampling__temperature": 1.0},
         {
             "rollout__scoring_path": "forced_decode",

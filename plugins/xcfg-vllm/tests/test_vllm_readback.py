@@ -26,8 +26,24 @@ def _worker(rank=0, size=1, **changed):
     facts = {
         "attention": {"layer.0": layer, "layer.1": dict(layer)},
         "weights": {"parameter_dtypes": {"bfloat16": 2}, "emptied_dtypes": {}, "quant_methods": {"a": "M", "b": "M"}},
-        "compile": {"compile_wrapped": [], "compiled": [], "cudagraph_wrapper": False, "cudagraph_keys": 0},
-        "parallel": {"pid": 10 + rank, "tp_rank": rank, "tp_size": size, "group_size": size, "threads": 1, "seed": 5},
+        "quantization": "m",
+        "compile": {
+            "mode": "NONE",
+            "stock_compiled": False,
+            "compile_wrapped": [],
+            "compiled": [],
+            "cudagraph_wrapper": False,
+            "cudagraph_keys": 0,
+        },
+        "parallel": {
+            "pid": 10 + rank,
+            "tp_rank": rank,
+            "tp_size": size,
+            "group_size": size,
+            "carriers": ["gloo"],
+            "threads": 1,
+            "seed": 5,
+        },
         "logits": {"scale": 1.0, "soft_cap": 0.0},
         "logprobs_mode": "raw_logprobs",
     }
@@ -52,6 +68,7 @@ def _meter(**changed):
 CACHE = {
     "enabled": False,
     "pool_enabled": False,
+    "chunked_prefill": True,
     "lookups": 3,
     "skipped": 0,
     "block_size": 32,
@@ -90,6 +107,8 @@ def test_values_of_one_worker() -> None:
     assert {knob: read(live) for knob, read in READERS.items()} == {
         "rollout.tensor_parallel_size": 1,
         "rollout.dtype": "bfloat16",
+        "rollout.quantization": "m",
+        "rollout.chunked_prefill": True,
         "rollout.kv_cache_dtype": "bfloat16",
         "rollout.attention_backend": "CPU_ATTN",
         "rollout.enforce_eager": True,
@@ -98,12 +117,16 @@ def test_values_of_one_worker() -> None:
         "execution.threads": 1,
         "sampling.logprobs_mode": "raw_logprobs",
         "sampling.temperature": 1.0,
+        "sampling.top_p": 1.0,
+        "sampling.top_k": 0,
         "batch.size": 3,
         "vllm.seed": 5,
         "vllm.block_size": 32,
         "vllm.kv_cache_blocks": 64,
         "vllm.max_model_len": 200,
-        "vllm.max_num_seqs": 16,
+        "execution.max_num_seqs": 16,
+        "execution.compile_mode": "NONE",
+        "execution.collective": "gloo",
         "vllm.max_num_batched_tokens": 512,
     }
 
@@ -143,6 +166,7 @@ def test_layers_or_workers_that_differ_equal_no_request() -> None:
         ({}, True),
         ({"compile_wrapped": ["<root>"], "compiled": ["<root>"]}, False),
         ({"cudagraph_wrapper": True, "cudagraph_keys": 3}, False),
+        ({"stock_compiled": True}, False),
         ({"compile_wrapped": ["<root>"]}, Unobservable),
         ({"cudagraph_wrapper": True}, Unobservable),
     ],
@@ -193,9 +217,50 @@ def test_batch_size() -> None:
     assert isinstance(_read("batch.size", two, [_meter(), _meter(max_requests=1)]), Unobservable)
 
 
-def test_temperatures_that_differ_between_requests() -> None:
-    sampling = {"temperature": [0.7, 1.0], "top_p": [1.0], "top_k": [0]}
-    assert isinstance(_read("sampling.temperature", meters=[_meter(sampling=sampling)]), Unobservable)
+def test_sampling_values_are_the_samplers_and_may_not_differ_between_requests() -> None:
+    sampling = {"temperature": [0.7, 1.0], "top_p": [0.9], "top_k": [5]}
+    meters = [_meter(sampling=sampling)]
+    assert isinstance(_read("sampling.temperature", meters=meters), Unobservable)
+    assert (_read("sampling.top_p", meters=meters), _read("sampling.top_k", meters=meters)) == (0.9, 5)
+
+
+@pytest.mark.parametrize(
+    ("settled", "methods", "observed"),
+    [
+        (None, ["UnquantizedLinearMethod", "UnquantizedEmbeddingMethod", ""], "none"),
+        ("compressed-tensors", ["CompressedTensorsLinearMethod/Scheme", "UnquantizedEmbeddingMethod"], None),
+        (None, ["UnquantizedLinearMethod", "Fp8KVCacheMethod"], "none"),
+        ("int8_per_channel_weight_only", ["UnquantizedLinearMethod"], Unobservable),  # taken, and no layer follows it
+        (None, ["Fp8LinearMethod"], Unobservable),
+    ],
+)
+def test_quantisation_is_what_the_layers_bear_out(settled, methods, observed) -> None:
+    weights = {"quant_methods": {str(place): name for place, name in enumerate(methods)}}
+    found = _read("rollout.quantization", [_worker(quantization=settled, weights=weights)])
+    assert isinstance(found, Unobservable) if observed is Unobservable else found == (observed or settled)
+
+
+@pytest.mark.parametrize(
+    ("state", "observed"),
+    [
+        ({"mode": "NONE"}, "NONE"),
+        ({"mode": "DYNAMO_TRACE_ONCE", "compiled": ["model"]}, "DYNAMO_TRACE_ONCE"),
+        ({"mode": "STOCK_TORCH_COMPILE", "stock_compiled": True}, "STOCK_TORCH_COMPILE"),
+        ({"mode": "STOCK_TORCH_COMPILE"}, Unobservable),
+        ({"mode": "DYNAMO_TRACE_ONCE"}, Unobservable),
+        ({"mode": "NONE", "compiled": ["model"]}, Unobservable),
+    ],
+)
+def test_compile_mode_is_what_was_compiled(state, observed) -> None:
+    found = _read("execution.compile_mode", [_worker(compile=state)])
+    assert isinstance(found, Unobservable) if observed is Unobservable else found == observed
+
+
+def test_what_carries_the_sums_of_workers() -> None:
+    shared = [_worker(rank, 2, parallel={"carriers": ["shm"]}) for rank in range(2)]
+    assert _read("execution.collective", shared) == "shm"
+    beside = [_worker(parallel={"carriers": ["custom_allreduce", "nccl"]})]
+    assert _read("execution.collective", beside) == "custom_allreduce+nccl"
 
 
 def test_semantics_of_raw_logprobs_ignore_the_temperature() -> None:

@@ -60,6 +60,7 @@ class Hostile:
             budget=lot.choice([None, None, lot.randint(0, 20)]),
             margin=MARGIN,
             repeats=lot.randint(0, 3),
+            keeps_engines=lot.random() < 0.7,
         )
         self.disk = [
             SideRun(role=lot.choice(list(Role)), aligned=dict(lot.choice(self.every)))

@@ -150,3 +150,18 @@ def test_unsupported_cases_build_nothing(world, knob):
     )
     search, _ = played(made)
     assert search.claim().executions.constructions == made.constructions
+
+
+def test_without_engines_that_stay_every_side_run_that_is_not_on_disk_builds_one(world, knob):
+    requests = [knob(f"request{at}", side, lifecycle=Lifecycle.REQUEST) for at, side in enumerate([ROLLOUT, TRAINING])]
+    made = world([knob("engine"), *requests], needs("engine", "request1"))
+    session, disk = Search(made.problem, Options(keeps_engines=False)), set()
+    while trials := session.ask():
+        for trial in trials:
+            sides = {(role, made.side(dict(trial.aligned), role)) for role in Role}
+            assert trial.constructions == len(sides - disk)
+            disk |= sides
+            session.tell(trial, made.outcome(trial))
+    claim = session.claim()
+    assert set(claim.aligned) == {"engine", "request1"} and claim.verified
+    assert claim.executions.constructions == len(disk)

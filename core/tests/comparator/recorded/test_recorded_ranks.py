@@ -94,6 +94,8 @@ def test_masked_everywhere_on_every_replica_is_zero_active(judge, record):
     [
         ((0, 2), "has records of rank 2 and none of rank 1"),
         ((1, 2), "none of rank 0"),
+        ((0, 6), "rollout has records of rank 6 and none of rank 1, 2, 3, 4, 5"),
+        ((0, 7), "none of rank 1, 2, 3, 4, 5 and 1 more"),
         ((0, 9), "none of rank 1, 2, 3, 4, 5 and 3 more"),
         ((0, 2**31 - 1), "none of rank 1, 2, 3, 4, 5 and 2147483641 more"),
         ((0, None), "some rollout records state a rank and some do not, as line 1"),
@@ -107,6 +109,7 @@ def test_ranks_count_from_zero_without_a_gap(judge, record, ranks, said):
     result = judge(rollout, [record(str(at)) for at in range(len(ranks))])
     assert result.status is Status.INVALID_ARTIFACT
     assert said in result.reason
+    assert ("more" in result.reason) == ("more" in said)
 
 
 def test_the_ranks_of_both_sides_are_told(judge, record):

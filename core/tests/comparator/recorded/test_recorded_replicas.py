@@ -39,6 +39,14 @@ def test_every_replica_of_every_sequence_is_counted(judge, record):
     assert (evidence["tokens_compared"], evidence["tokens_unequal"], evidence["max_abs_difference"]) == (8, 3, 0.5)
 
 
+def test_the_finding_is_of_the_side_that_disagrees(judge, record):
+    single, twice = [record("a", [-1.0])], [record("a", [-1.0], rank=0), record("a", [-1.5], rank=1)]
+    for sides, name in (((twice, single), "rollout"), ((single, twice), "training")):
+        (found,) = [item for item in judge(*sides).findings if item.rule == "replicas_bitwise_equal"]
+        assert found.evidence["side"] == name
+        assert found.advice.startswith(f"the {name} ranks hold replicas")
+
+
 def test_a_difference_that_is_no_number_is_unknown(judge, record):
     result = judge([record("a", [-1.0], rank=0), record("a", [math.nan], rank=1)], [record("a", [-1.0])])
     assert replicas(result)["max_abs_difference"] is None

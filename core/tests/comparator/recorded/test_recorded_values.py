@@ -14,6 +14,10 @@ LENGTHS = {
     "an empty mask": ({"mask": []}, "mask has 0 values, response_ids 3"),
     "top_logprobs": ({"top_logprobs": ({}, {})}, "top_logprobs has 2 values, response_ids 3"),
     "position_ids": ({"position_ids": [0, 1]}, "position_ids has 2 values, expected 3 for the response"),
+    "one position more": (
+        {"position_ids": [0, 1, 2, 3]},
+        "position_ids has 4 values, expected 3 for the response",
+    ),
     "position_ids with a prompt": (
         {"position_ids": [0, 1, 2, 3], "prompt_ids": [7, 8]},
         "position_ids has 4 values, expected 3 for the response or 5 with the prompt",

@@ -8,9 +8,12 @@ from xcfg.errors import UnsupportedError
 
 
 def decoder_layers(model: Any) -> list[Any]:
-    """The modules that the model says must stay whole, outermost first. Raises UnsupportedError where it names none."""
+    """The modules that the model says must stay whole, outermost first. Raises UnsupportedError where it names none.
+
+    FSDP gives a module a class of its own, derived from the one the model names.
+    """
     names = set(model._no_split_modules or ())
-    layers = [module for module in model.modules() if type(module).__name__ in names]
+    layers = [module for module in model.modules() if names & {kind.__name__ for kind in type(module).__mro__}]
     if not layers:
         raise UnsupportedError(f"{type(model).__name__} does not say which modules are its layers (_no_split_modules)")
     return layers

@@ -103,10 +103,8 @@ def _positions(name: str, reference: Held, other: Held) -> Iterator[tuple[str, s
 
 
 def _versions(name: str, reference: Held, other: Held) -> Iterator[tuple[str, str]]:
-    """The first token with other weights; a single version is that of every token, and of none where there is none."""
+    """The first token with other weights. One version is that of every token; a side without any differs in none."""
     left, right = reference.versions, other.versions
-    if not left or not right:
-        return
     field = "weight_version"
     for place, ours, theirs in zip(range(max(len(left), len(right))), cycle(left), cycle(right)):
         if ours != theirs:

@@ -134,7 +134,7 @@ class Store:
             None if record.position_ids is None else len(record.position_ids),
             (arrays[0].dtype == np.int64) | (arrays[1].dtype == np.float64) << 1,
             self._statement(record),
-            json.dumps(record.weight_versions) if record.weight_versions else "[]",
+            json.dumps(record.weight_versions),
             encoded(record.place),
         )
         for array in arrays:
