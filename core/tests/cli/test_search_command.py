@@ -138,6 +138,15 @@ def test_a_search_that_was_cut_off_by_its_budget_goes_on(xcfg, searched, experim
     assert (step["aligned"], step["proof"]) == (searched["aligned"], searched["proof"])
 
 
+def test_what_other_code_made_is_explained_and_not_searched_on(xcfg, searched, folder, monkeypatch) -> None:
+    path, out = folder / "experiment.json", folder / "out"
+    monkeypatch.setattr("xcfg.runner.acceptance.difference", lambda former, now: "xcfg-vllm 1 is now 2")
+    explained = xcfg("explain", out, "--json").document
+    assert explained["minimal_sets"] == searched["minimal_sets"]
+    stopped = xcfg("-q", "search", path, "--allow-fake", "--out", out, "--json", "--budget", "0")
+    assert stopped.code == 5 and stopped.document["proof"] == []
+
+
 def test_the_gate_pins_what_was_executed(searched, folder, measured) -> None:
     pinned = json.loads((folder / "gate.json").read_text())
     answer = frozenset(searched["aligned"])

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 
 import pytest
 import torch
+from attrs import evolve
 
 from xcfg.model.capability import Supported, Unobservable, Unsupported
 from xcfg.model.scorer import Role
@@ -108,6 +109,59 @@ def test_padding_on_the_other_side_is_seen(checkpoint, batch) -> None:
 
     with _scored(checkpoint, batch, TRAINING, tamper=tamper) as (live, materializer):
         assert materializer.read_back("layout.padding_side", live) == "left"
+
+
+def _positions(change):
+    """A tamper that changes the positions on their way into the model, before they are seen."""
+
+    def tamper(live) -> None:
+        def hook(module, args, kwargs):
+            return args, {**kwargs, "position_ids": change(kwargs["position_ids"])}
+
+        live.model.register_forward_pre_hook(hook, with_kwargs=True, prepend=True)
+
+    return tamper
+
+
+def test_positions_that_count_in_no_known_way(checkpoint, batch) -> None:
+    with _scored(checkpoint, batch, TRAINING, tamper=_positions(lambda ids: ids + 1)) as (live, materializer):
+        found = materializer.read_back("layout.position_ids", live)
+        assert isinstance(found, Unobservable)
+        assert "no known way" in found.reason
+
+
+def test_positions_that_ignore_the_padding(checkpoint, batch) -> None:
+    def columns(ids):
+        return torch.arange(ids.shape[1]).expand(ids.shape)
+
+    left = {**TRAINING, "layout.padding_side": "left"}
+    with _scored(checkpoint, batch, left, tamper=_positions(columns)) as (live, materializer):
+        assert materializer.read_back("layout.position_ids", live) == "padded"
+
+
+def test_a_row_that_holds_two_sequences(checkpoint, batch) -> None:
+    with _scored(checkpoint, batch, TRAINING, tamper=_positions(lambda ids: ids % 4)) as (live, materializer):
+        assert materializer.read_back("layout.packing", live) is True
+
+
+def test_a_pass_over_a_part_of_its_columns(checkpoint, batch) -> None:
+    with _scored(checkpoint, batch, TRAINING) as (live, materializer):
+        assert materializer.read_back("training.context_parallel_size", live) == 1
+        live.seen.forwards[0] = evolve(live.seen.forwards[0], width=live.seen.forwards[0].width // 2)
+        assert isinstance(materializer.read_back("training.context_parallel_size", live), Unobservable)
+
+
+def test_a_head_with_rows_of_its_own(checkpoint, batch) -> None:
+    with _scored(checkpoint, batch, TRAINING) as (live, materializer):
+        live.model.lm_head.weight = torch.nn.Parameter(torch.zeros(384, live.model.config.hidden_size))
+        for knob in ("layout.vocab_padding", "logp.tp_layout"):
+            assert isinstance(materializer.read_back(knob, live), Unobservable)
+
+
+def test_the_kernels_switch_is_put_back(checkpoint, batch) -> None:
+    with _scored(checkpoint, batch, {**TRAINING, "logp.deterministic": True}) as (live, materializer):
+        assert materializer.read_back("logp.deterministic", live) is True
+        assert not torch.are_deterministic_algorithms_enabled()
 
 
 def test_an_operator_that_does_not_name_itself(checkpoint, batch) -> None:

@@ -228,14 +228,22 @@ def test_quantisations_by_vllms_own_names(checkpoint, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("ranks", "name", "taken"),
-    [(1, "gloo", True), (1, "nccl", False), (1, "shm", False), (2, "shm", True), (2, "gloo", False)],
+    ("ranks", "shared", "name", "taken"),
+    [
+        (1, True, "gloo", True),
+        (1, True, "shm", False),
+        (1, True, "nccl", False),
+        (2, True, "shm", True),
+        (2, True, "gloo", False),
+        (2, False, "gloo", True),
+        (2, False, "shm", False),
+    ],
 )
-def test_collectives_are_vllms_own_choice(ranks, name, taken) -> None:
-    found = _probe("execution.collective", name, knobs={"rollout.tensor_parallel_size": ranks})
-    from vllm.platforms import current_platform
-
-    if not current_platform.is_cpu():
+def test_collectives_are_vllms_own_choice(ranks, shared, name, taken, monkeypatch) -> None:
+    platforms = pytest.importorskip("vllm.platforms", reason="vllm is not installed")
+    if not platforms.current_platform.is_cpu():
         pytest.skip("another platform makes another choice")
+    monkeypatch.setattr("xcfg_vllm.capabilities._has_shared_memory", lambda: shared)
+    found = _probe("execution.collective", name, knobs={"rollout.tensor_parallel_size": ranks})
     assert (found == Supported()) is taken
-    assert taken or "vLLM itself chooses" in found.reason
+    assert taken or f"for {ranks} workers on this machine" in found.reason

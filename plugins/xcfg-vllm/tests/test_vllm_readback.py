@@ -230,7 +230,7 @@ def test_sampling_values_are_the_samplers_and_may_not_differ_between_requests() 
         (None, ["UnquantizedLinearMethod", "UnquantizedEmbeddingMethod", ""], "none"),
         ("compressed-tensors", ["CompressedTensorsLinearMethod/Scheme", "UnquantizedEmbeddingMethod"], None),
         (None, ["UnquantizedLinearMethod", "Fp8KVCacheMethod"], "none"),
-        ("int8_per_channel_weight_only", ["UnquantizedLinearMethod"], Unobservable),  # taken, and no layer follows it
+        ("int8_per_channel_weight_only", ["UnquantizedLinearMethod"], "none"),  # taken, and no layer follows it
         (None, ["Fp8LinearMethod"], Unobservable),
     ],
 )
@@ -246,8 +246,8 @@ def test_quantisation_is_what_the_layers_bear_out(settled, methods, observed) ->
         ({"mode": "NONE"}, "NONE"),
         ({"mode": "DYNAMO_TRACE_ONCE", "compiled": ["model"]}, "DYNAMO_TRACE_ONCE"),
         ({"mode": "STOCK_TORCH_COMPILE", "stock_compiled": True}, "STOCK_TORCH_COMPILE"),
-        ({"mode": "STOCK_TORCH_COMPILE"}, Unobservable),
-        ({"mode": "DYNAMO_TRACE_ONCE"}, Unobservable),
+        ({"mode": "STOCK_TORCH_COMPILE"}, "NONE"),  # taken, and nothing is compiled
+        ({"mode": "DYNAMO_TRACE_ONCE", "compile_wrapped": ["model"]}, Unobservable),
         ({"mode": "NONE", "compiled": ["model"]}, Unobservable),
     ],
 )

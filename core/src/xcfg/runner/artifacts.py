@@ -64,17 +64,13 @@ def side_run(store: Store, config: SideConfig, side: str, found: Newest) -> Side
     )
 
 
-def stored_run(out: Path, config: SideConfig, side: str, number: int) -> SideRun:
-    """One attempt of a side by its number, be it the newest or not. Raises ArtifactError where it is damaged."""
+def attempt(out: Path, side: str, number: int) -> Newest | None:
+    """One sealed attempt of a side by its number; None where it failed. Raises ArtifactError where it is damaged."""
     store = Store(out)
     path = dict(store.attempts(side)).get(number)
-    if path is None:
-        raise ArtifactError(f"there is no attempt {number} of side {side}", where=str(store.side(side)))
-    if sealed(path):
-        return side_run(store, config, side, Newest(number=number, path=path, attempt=read_attempt(path, side, number)))
-    failed = read_failure(path)
-    reason = None if failed is None else failed.failure
-    return side_run(store, config, side, Newest(number=number, path=path, failure=reason, refused="it has no seal"))
+    if path is None or not sealed(path):
+        return None
+    return Newest(number=number, path=path, attempt=read_attempt(path, side, number))
 
 
 def remember_cases(out: Path, plan: Plan) -> None:

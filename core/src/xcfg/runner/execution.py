@@ -10,13 +10,12 @@ from attrs import define, evolve, field
 
 from xcfg.model.attempt import SideFailure
 from xcfg.model.case import SideConfig
-from xcfg.model.json import thaw
 from xcfg.model.sample import TokenBatch
 from xcfg.model.status import Status
-from xcfg.runner.artifacts import Newest, newest, side_run
+from xcfg.runner.acceptance import objection
+from xcfg.runner.artifacts import newest, side_run
 from xcfg.runner.context import Context
 from xcfg.runner.events import AttemptRefused, GroupFinished, GroupStarted, SideReused, TokensFrozen
-from xcfg.runner.fingerprint import difference, fingerprint
 from xcfg.runner.group_run import GroupOutcome, run_group
 from xcfg.runner.report import Engines, Refused, SideRun
 from xcfg.runner.schedule import Group, remaining
@@ -144,24 +143,13 @@ class Execution:
         found = newest(context.store, side)
         if found is None or found.failure is not None or not context.options.resume:
             return False
-        if reason := self._objection(config, found):
+        if reason := objection(config, found, context.registry, context.options.repeat):
             self.refused.append(Refused(side_id=side, attempt=found.number, reason=reason))
             context.emit(AttemptRefused(side_id=side, attempt=found.number, reason=reason))
             return False
         self.sides[config.digest()] = side_run(context.store, config, side, found)
         context.emit(SideReused(config=config, side_id=side, attempt=found.number))
         return True
-
-    def _objection(self, config: SideConfig, found: Newest) -> str:
-        if found.attempt is None:
-            return found.refused
-        former = thaw(found.attempt.surroundings.fingerprint)
-        if changed := difference(former, fingerprint(config, self.context.registry)):
-            return f"made with something else: {changed}"
-        count = found.attempt.measured.repeats["count"]
-        if count < self.context.options.repeat:
-            return f"scored {count} times, {self.context.options.repeat} are asked for"
-        return ""
 
     def _give_up(self, groups: Sequence[Group]) -> None:
         """Without tokens no side can be scored."""

@@ -120,6 +120,13 @@ def test_the_ranks_of_both_sides_are_told(judge, record):
     assert "such in all" not in result.reason
 
 
+def test_ranks_stated_by_some_records_of_both_sides_are_told(judge, record):
+    sides = [[record("a", rank=0), record("b", place=place)] for place in ("left", "right")]
+    reason = judge(*sides).reason
+    assert "some rollout records state a rank and some do not, as left" in reason
+    assert "some training records state a rank and some do not, as right" in reason
+
+
 def test_a_refused_record_does_not_make_its_rank_missing(judge, record):
     short = record("b", [-1.0], ids=[1, 2], rank=1, place="line 7")
     result = judge([record("a", rank=0), short, record("c", rank=2)], [record(id) for id in "abc"])
@@ -149,3 +156,11 @@ def test_ranks_of_other_dtypes_are_judged_by_the_lowest(judge, record):
     assert (result.status, result.dtype) == (Status.PASS, "bfloat16")
     evidence = finding(result, "compute_dtype_by_rank").evidence
     assert evidence["compute_dtype"] == {"0": "float32", "1": "bfloat16"}
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_ranks_of_other_dtypes_are_told_of_their_side(judge, record, side):
+    sides = [[record("a", rank=0), record("b", rank=1, dtype=name)] for name in ("float32", "float32")]
+    sides[side][1] = record("b", rank=1, dtype="bfloat16")
+    found = finding(judge(*sides), "compute_dtype_by_rank")
+    assert found.evidence["side"] == ("rollout", "training")[side]

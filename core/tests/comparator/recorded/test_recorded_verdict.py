@@ -83,3 +83,13 @@ def test_a_dtype_without_a_row_has_no_threshold_and_keeps_its_numbers(judge, rec
 def test_one_side_below_all_rows_is_no_threshold_for_both(judge, record):
     result = judge([record(dtype="float8_e4m3fn")], [record(dtype="bfloat16")])
     assert (result.status, result.dtype) == (Status.NO_THRESHOLD, "float8_e4m3fn")
+
+
+def test_what_is_not_compared_states_the_terms_all_the_same(contract, judge, record):
+    sides = [record()], [record(ids=[1, 2, 3])]
+    plain, wide = judge(*sides), judge(*sides, clip_range=(0.5, 2.0))
+    assert plain.status is wide.status is Status.INVALID_IDENTITY
+    assert (plain.clip_interval, wide.clip_interval) == (contract.clip_interval, (0.5, 2.0))
+    limit = contract.max_abs_dlogp["float32"]
+    assert (plain.dtype, plain.threshold, plain.contract) == ("float32", limit, contract.ref)
+    assert plain.limits == judge([record()], [record()]).limits

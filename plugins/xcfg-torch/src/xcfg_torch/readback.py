@@ -7,7 +7,6 @@ from typing import Any
 
 from xcfg.model.capability import Unobservable
 from xcfg.model.json import Json
-from xcfg_torch.collate import Part
 from xcfg_torch.compiling import decoder_layers, is_compiled
 from xcfg_torch.dtypes import lowest_precision
 from xcfg_torch.live import Live
@@ -15,9 +14,12 @@ from xcfg_torch.readback_scored import (
     NOT_SCORED,
     Observed,
     backend,
+    batch_size,
     context_parallel_size,
     deterministic,
+    micro_size,
     packing,
+    padding_side,
     position_ids,
     reduction_policy,
     tp_layout,
@@ -38,54 +40,6 @@ def output_dtype(live: Live) -> Observed:
 def attention(live: Live) -> Observed:
     """The attention implementation that ran."""
     return "+".join(sorted(live.seen.attention)) or Unobservable("no attention call that torch can show was seen")
-
-
-def batch_size(live: Live) -> Observed:
-    """The batch size in force, where the rows that passed bear it out.
-
-    A last batch, or one that holds every sequence, may be smaller than the size in force.
-    """
-    if live.collation is None:
-        return NOT_SCORED
-    rows: dict[int, int] = {}
-    for step, forward in zip(live.steps, live.seen.forwards, strict=True):
-        if step.part is not Part.FILLER:
-            rows[step.batch] = rows.get(step.batch, 0) + forward.rows
-    size = live.collation.size
-    expected = {batch: min(size, live.sequences - batch * size) for batch in rows}
-    return size if rows == expected else _contradicted(live, f"batches of {size}")
-
-
-def micro_size(live: Live) -> Observed:
-    """The micro-batch size in force (the batch size where none is set), where the rows that passed bear it out.
-
-    A last micro-batch may be smaller than the size in force.
-    """
-    if live.collation is None:
-        return NOT_SCORED
-    size = live.collation.size
-    micro = live.collation.micro or size
-    left: dict[int, int] = {}
-    for step, forward in zip(live.steps, live.seen.forwards, strict=True):
-        if step.part is Part.FILLER:
-            continue
-        rest = left.get(step.batch, min(size, live.sequences - step.batch * size))
-        if forward.rows != min(micro, rest):
-            return _contradicted(live, f"micro-batches of {micro}")
-        left[step.batch] = rest - forward.rows
-    return micro
-
-
-def _contradicted(live: Live, expected: str) -> Unobservable:
-    return Unobservable(f"passes of {[item.rows for item in live.seen.forwards]} rows do not come from {expected}")
-
-
-def padding_side(live: Live) -> Observed:
-    """The side of the attention masks' zeros; where no row needed padding, the side the collation would pad."""
-    if live.collation is None:
-        return NOT_SCORED
-    seen = live.seen.padding_side
-    return live.collation.padding_side if seen == "none" else seen
 
 
 def threads(_live: Live) -> Observed:

@@ -6,12 +6,61 @@ from typing import Any
 
 from xcfg.model.capability import Unobservable
 from xcfg.model.json import Json
+from xcfg_torch.collate import Part
 from xcfg_torch.live import Live
 from xcfg_torch.scoring import OPERATOR
 from xcfg_torch.semantics import vocab_size
 
 Observed = Json | Unobservable
 NOT_SCORED = Unobservable("nothing was scored yet")
+
+
+def batch_size(live: Live) -> Observed:
+    """The batch size in force, where the rows that passed bear it out.
+
+    A last batch, or one that holds every sequence, may be smaller than the size in force.
+    """
+    if live.collation is None:
+        return NOT_SCORED
+    rows: dict[int, int] = {}
+    for step, forward in zip(live.steps, live.seen.forwards, strict=True):
+        if step.part is not Part.FILLER:
+            rows[step.batch] = rows.get(step.batch, 0) + forward.rows
+    size = live.collation.size
+    expected = {batch: min(size, live.sequences - batch * size) for batch in rows}
+    return size if rows == expected else _contradicted(live, f"batches of {size}")
+
+
+def micro_size(live: Live) -> Observed:
+    """The micro-batch size in force (the batch size where none is set), where the rows that passed bear it out.
+
+    A last micro-batch may be smaller than the size in force.
+    """
+    if live.collation is None:
+        return NOT_SCORED
+    size = live.collation.size
+    micro = live.collation.micro or size
+    left: dict[int, int] = {}
+    for step, forward in zip(live.steps, live.seen.forwards, strict=True):
+        if step.part is Part.FILLER:
+            continue
+        rest = left.get(step.batch, min(size, live.sequences - step.batch * size))
+        if forward.rows != min(micro, rest):
+            return _contradicted(live, f"micro-batches of {micro}")
+        left[step.batch] = rest - forward.rows
+    return micro
+
+
+def _contradicted(live: Live, expected: str) -> Unobservable:
+    return Unobservable(f"passes of {[item.rows for item in live.seen.forwards]} rows do not come from {expected}")
+
+
+def padding_side(live: Live) -> Observed:
+    """The side of the attention masks' zeros; where no row needed padding, the side the collation would pad."""
+    if live.collation is None:
+        return NOT_SCORED
+    seen = live.seen.padding_side
+    return live.collation.padding_side if seen == "none" else seen
 
 
 def position_ids(live: Live) -> Observed:

@@ -45,14 +45,16 @@ def contradiction(knobs: Mapping[str, Json]) -> str | None:
     return None
 
 
-def collective_reason(name: str, *, ranks: int) -> str | None:
+def collective_reason(name: str, *, ranks: int, shared_memory: bool | None = None) -> str | None:
     """Why ``ranks`` workers on this machine do not carry their collectives by ``name``; None where they do.
 
-    vLLM chooses by platform; on a CPU the workers of a tensor-parallel group go through shared memory.
+    vLLM chooses by platform; on a CPU several workers go through ``shared_memory`` where it has kernels for that (None:
+    look whether it has).
     """
     from vllm.platforms import current_platform
 
-    own = "shm" if current_platform.is_cpu() and ranks > 1 else current_platform.dist_backend
+    shared = _has_shared_memory() if shared_memory is None else shared_memory
+    own = "shm" if shared and ranks > 1 else current_platform.dist_backend
     if name == own:
         return None
     return f"vLLM itself chooses what carries collectives, for {ranks} workers on this machine {own}"
@@ -81,6 +83,14 @@ def cpu_kv_cache_reason(
     if seen & {"avx512f", "amx_tile"}:
         return None
     return "vLLM's fp8 KV cache on an x86 CPU needs AVX-512 or AMX, and this CPU has neither"
+
+
+def _has_shared_memory() -> bool:
+    import torch
+    from vllm.platforms import current_platform
+
+    current_platform.import_kernels()
+    return bool(current_platform.is_cpu()) and hasattr(torch.ops._C, "init_shm_manager")
 
 
 def _runs_on_cpu() -> bool:

@@ -29,10 +29,10 @@ def quantization_reason(name: str, checkpoint: str | None) -> str | None:
 
 
 def quantization_of(worker: Mapping[str, Any]) -> str | Unobservable:
-    """The method a worker settled on, where its layers bear it out; :data:`UNQUANTISED` where none is quantised."""
+    """The method a worker settled on; :data:`UNQUANTISED` where no layer follows one, whatever it settled on."""
     methods = set(worker["weights"]["quant_methods"].values())
     layers = sorted(name for name in methods if name and not name.startswith("Unquantized") and "KVCache" not in name)
+    if not layers:
+        return UNQUANTISED
     settled = worker["quantization"]
-    if bool(layers) is not bool(settled):
-        return Unobservable(f"the worker settled on {settled}, and the methods of its layers are {sorted(methods)}")
-    return settled or UNQUANTISED
+    return settled or Unobservable(f"the worker settled on no method, and its layers have {', '.join(layers)}")

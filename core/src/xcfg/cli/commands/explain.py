@@ -30,15 +30,13 @@ def explain(ctx: click.Context, folder: Path, curves: Path | None, evidence: Pat
     from xcfg.cli.search.setting import Setting
     from xcfg.cli.stored import check_folder
     from xcfg.report.search import print_search
-    from xcfg.runner.artifacts import load_plan
     from xcfg.runner.options import RunOptions
 
     session: Session = ctx.obj
     read = None if curves is None else read_curves(curves)
     registry = session.registry(allow_fake=True)
     check_folder(folder)
-    plan = load_plan(folder)
-    setting = Setting.of(plan.experiment, Path(plan.root), folder, registry, plan.tokens)
+    setting = Setting.stored(folder, registry)
     executor = setting.executor(RunOptions(), lambda event: None)
     how = Options(prove=Word.MINIMUM, keeps_engines=False)
     looked = review(setting.problem, how, setting.known, executor)
@@ -48,7 +46,7 @@ def explain(ctx: click.Context, folder: Path, curves: Path | None, evidence: Pat
         "explain",
         status,
         out=str(folder),
-        name=plan.experiment.name,
+        name=setting.space.experiment.name,
         fake=executor.fake,
         **claim_document(looked.claim, setting.space, findings(setting.space, executor.judged, setting.contract, read)),
         next=None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,13 +16,16 @@ from xcfg.cli.search.outcome import outcome_of
 from xcfg.model.json import freeze, tupled
 from xcfg.model.scorer import Role
 from xcfg.model.status import Status
-from xcfg.runner.artifacts import load_plan, load_run, stored_run
+from xcfg.runner.acceptance import objection
+from xcfg.runner.artifacts import attempt, load_plan, load_run, newest, side_run
+from xcfg.runner.store import Store
 
 if TYPE_CHECKING:
     from xcfg.model.case import Case
     from xcfg.model.outcome import CaseOutcome
     from xcfg.model.tolerance import ToleranceContract
     from xcfg.planner.alignment_space import AlignmentSpace
+    from xcfg.plugin.registry import Registry
     from xcfg.runner.report import RunReport, SideRun
 
 _AGAIN = (Status.LAUNCH_ERROR, Status.ENVIRONMENT_ERROR, Status.SCORER_ERROR, Status.TIMEOUT)
@@ -46,16 +49,20 @@ class Known:
         return {} if self.run is None else dict(self.run.sides)
 
 
-def known(space: AlignmentSpace, folder: Path, contract: ToleranceContract) -> Known:
-    """What the folder knows, judged again from the sealed tensors. Raises ArtifactError where it is damaged."""
+def known(space: AlignmentSpace, folder: Path, contract: ToleranceContract, registry: Registry | None = None) -> Known:
+    """What the folder knows, judged again from the sealed tensors.
+
+    With ``registry``, attempts that other code made than the plugins' now are left out, as when a run resumes. Raises
+    ArtifactError where the folder is damaged.
+    """
     if not (folder / "run.json").is_file():
         return Known()
     found = {case.id: (case, chosen) for case in load_plan(folder).cases if (chosen := space.chosen(case)) is not None}
     cases = [space.case(chosen) for _, chosen in found.values()]
     plan = space.plan(cases)
-    run = load_run(folder, plan)
+    run = _accepted(load_run(folder, plan), folder, registry)
     judged = {item.case.id: item for item in judge(plan, run, contract) if _counts(item.case, item, run)}
-    repeats = _repeats(space, folder, cases, run, contract)
+    repeats = _repeats(space, folder, cases, run, contract, registry)
     observed = []
     for case_id, item in judged.items():
         chosen = found[case_id][1]
@@ -85,8 +92,26 @@ def _counts(case: Case, item: CaseOutcome, run: RunReport) -> bool:
     return both and item.comparison.status not in _AGAIN
 
 
+def _accepted(run: RunReport, folder: Path, registry: Registry | None) -> RunReport:
+    """The run without attempts that a resumed run would not take."""
+    if registry is None:
+        return run
+    store = Store(folder)
+    kept = {}
+    for digest, side in run.sides.items():
+        found = newest(store, side.side_id) if side.side_id else None
+        if side.result is None or (found is not None and not objection(side.config, found, registry)):
+            kept[digest] = side
+    return evolve(run, sides=kept)
+
+
 def _repeats(
-    space: AlignmentSpace, folder: Path, cases: Sequence[Case], run: RunReport, contract: ToleranceContract
+    space: AlignmentSpace,
+    folder: Path,
+    cases: Sequence[Case],
+    run: RunReport,
+    contract: ToleranceContract,
+    registry: Registry | None,
 ) -> dict[str, list[Outcome]]:
     """The outcomes of cases that a search executed more than once, by case id, the first execution first."""
     executions: dict[str, list[Execution]] = {}
@@ -94,19 +119,20 @@ def _repeats(
         executions.setdefault(item.case, []).append(item)
     found = {}
     for case in cases:
-        entries = executions.get(case.id, [])
-        if len(entries) > 1:
-            runs = _runs_of(folder, case, entries, run)
-            judged = [judge(space.plan([case]), each, contract)[0] for each in runs]
-            found[case.id] = [outcome_of(item, contract) for item in judged]
+        pairs = [_pair(folder, case, entry, run, registry) for entry in executions.get(case.id, [])]
+        runs = [evolve(run, sides={**run.sides, **pair}) for pair in pairs if pair]
+        if len(runs) > 1:
+            found[case.id] = [outcome_of(judge(space.plan([case]), each, contract)[0], contract) for each in runs]
     return found
 
 
-def _runs_of(folder: Path, case: Case, entries: Sequence[Execution], run: RunReport) -> Iterator[RunReport]:
-    for entry in entries:
-        pair = ((case.rollout, entry.rollout_attempt), (case.training, entry.training_attempt))
-        sides = {
-            config.digest(): stored_run(folder, config, run.sides[config.digest()].side_id, number)
-            for config, number in pair
-        }
-        yield evolve(run, sides={**run.sides, **sides})
+def _pair(folder: Path, case: Case, entry: Execution, run: RunReport, registry: Registry | None) -> dict[str, SideRun]:
+    """Both sides of one execution, by digest; empty where one failed or was made with something else."""
+    pair = {}
+    for config, number in ((case.rollout, entry.rollout_attempt), (case.training, entry.training_attempt)):
+        side = run.sides.get(config.digest())
+        stored = attempt(folder, side.side_id, number) if side is not None and side.side_id else None
+        if side is None or stored is None or (registry is not None and objection(config, stored, registry)):
+            return {}
+        pair[config.digest()] = side_run(Store(folder), config, side.side_id, stored)
+    return pair

@@ -14,10 +14,10 @@ from xcfg.cli.search.known import Known, known
 from xcfg.cli.search.problem import problem_of
 from xcfg.model.tolerance import ToleranceContract
 from xcfg.planner.alignment_space import AlignmentSpace
+from xcfg.runner.artifacts import load_plan
 
 if TYPE_CHECKING:
     from xcfg.model.experiment import Experiment
-    from xcfg.model.json import Json
     from xcfg.plugin.registry import Registry
     from xcfg.runner.events import Event
     from xcfg.runner.options import RunOptions
@@ -35,20 +35,28 @@ class Setting:
     registry: Registry
 
     @classmethod
-    def of(
-        cls, experiment: Experiment, root: Path, folder: Path, registry: Registry, tokens: Json | None = None
-    ) -> Setting:
-        """``tokens`` is the declared token source of a folder's plan, None to read the experiment's files."""
-        space = AlignmentSpace.of(experiment, root, registry, tokens)
+    def of(cls, experiment: Experiment, root: Path, folder: Path, registry: Registry) -> Setting:
+        """What a search in ``folder`` starts from: only what a resumed run would take over."""
+        space = AlignmentSpace.of(experiment, root, registry)
         contract = registry.contract(experiment.contract, root=root)
-        return cls(
-            space=space,
-            problem=problem_of(space, registry),
-            contract=contract,
-            known=known(space, folder, contract),
-            folder=folder,
-            registry=registry,
-        )
+        held = known(space, folder, contract, registry)
+        return cls._of(space, contract, held, folder, registry)
+
+    @classmethod
+    def stored(cls, folder: Path, registry: Registry) -> Setting:
+        """What an executed run is explained from: its own plan and everything it holds."""
+        plan = load_plan(folder)
+        root = Path(plan.root)
+        space = AlignmentSpace.of(plan.experiment, root, registry, plan.tokens)
+        contract = registry.contract(plan.experiment.contract, root=root)
+        return cls._of(space, contract, known(space, folder, contract), folder, registry)
+
+    @classmethod
+    def _of(
+        cls, space: AlignmentSpace, contract: ToleranceContract, held: Known, folder: Path, registry: Registry
+    ) -> Setting:
+        problem = problem_of(space, registry)
+        return cls(space=space, problem=problem, contract=contract, known=held, folder=folder, registry=registry)
 
     def executor(self, options: RunOptions, on_event: Callable[[Event], None]) -> Executor:
         """An executor into the folder."""

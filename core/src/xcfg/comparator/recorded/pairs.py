@@ -18,7 +18,7 @@ from xcfg.model.sample import ragged
 _COLUMNS = ("rollout", "train", "position", "token")
 _IDS = "ids"
 _BUFFER = 1 << 20
-_LONG = "q"
+_LONG = "q"  # numpy makes int64 of it
 
 
 class PairsWriter:
@@ -70,11 +70,11 @@ class PairsWriter:
     def finish(self) -> StoredPairs:
         """Close the files and open them for reading: the judged rows."""
         self._open.close()
-        rows = {name: np.array(numbers, dtype=np.int64) for name, numbers in self._rows.items()}
+        rows = {name: np.array(numbers) for name, numbers in self._rows.items()}
         return StoredPairs(
             folder=self._folder,
             dtypes=self._dtypes,
-            ends=np.array(self._ends, dtype=np.int64),
+            ends=np.array(self._ends),
             rows=rows,
             chosen=np.flatnonzero(rows["judged"]),
         )
