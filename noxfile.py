@@ -105,8 +105,16 @@ def _interpreter(session: nox.Session, name: str) -> str:
 
 @nox.session
 def full(session: nox.Session) -> None:
-    """The long tier: chaos on real engines and long sweeps."""
+    """The long tier: the grid and the search on real engines, chaos, long sweeps; then, if all is asked for, mutation."""
     _python(session, "-m", "pytest", "-m", "full", *session.posargs)
+    if not session.posargs:
+        _python(session, "tests/mutation/run.py")
+
+
+@nox.session
+def mutation(session: nox.Session) -> None:
+    """The mutation run over the comparator, or over the modules that are named."""
+    _python(session, "tests/mutation/run.py", *session.posargs)
 
 
 @nox.session
