@@ -105,7 +105,7 @@ def _interpreter(session: nox.Session, name: str) -> str:
 
 @nox.session
 def full(session: nox.Session) -> None:
-    """The long tier: the grid and the search on real engines, chaos, long sweeps; then, if all is asked for, mutation."""
+    """The long tier: grid and search on real engines, chaos, long sweeps; then, unless told otherwise, mutation."""
     _python(session, "-m", "pytest", "-m", "full", *session.posargs)
     if not session.posargs:
         _python(session, "tests/mutation/run.py")
