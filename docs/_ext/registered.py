@@ -11,8 +11,13 @@ from sphinx.application import Sphinx
 GENERATED = "reference/generated"
 
 
+WRITTEN: set[str] = set()
+"""Document names of this build; what else lies in the folder is of an earlier one, and goes."""
+
+
 def page(folder: Path, name: str, lines: Iterable[str]) -> str:
     """Write one Markdown page where its text changed; returns its document name."""
+    WRITTEN.add(name)
     text = "\n".join(lines) + "\n"
     target = folder / f"{name}.md"
     if not target.exists() or target.read_text() != text:
@@ -56,6 +61,11 @@ def knobs(folder: Path) -> str:
             ["targets", knob.targets.value],
             ["values", knob.domain.describe()],
             ["default", "the engine's own choice" if knob.default is None else str(knob.default)],
+            [
+                "aligning sets",
+                ", ".join(f"{to} = {value}" for to, value in knob.aligned.items()) or "the other side's value",
+            ],
+            ["scope, intrusion, maintenance", f"{knob.semantic_scope}, {knob.intrusion}, {knob.maintenance}"],
             ["owner", registry.owner("knob", name)],
         ]
         lines = [f"# {name}", "", knob.summary, "", *table(["", ""], facts), ""]
@@ -173,6 +183,9 @@ def generate(app: Sphinx) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for write in (commands, knobs, hooks, statuses, metrics, metric_names, importers):
         write(folder)
+    for stale in folder.glob("*.md"):
+        if stale.stem not in WRITTEN:
+            stale.unlink()
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
