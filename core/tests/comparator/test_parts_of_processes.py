@@ -154,6 +154,8 @@ def test_the_worst_of_all_is_the_same_for_all_whether_or_not_it_is_the_own():
     reversed_ = evolve(WORST, sequence="namf", rollout_logp=-2.75, train_logp=-2.0, position=1)
     for parts in ([lesser, WORST, None], [None, WORST, reversed_], [WORST, None, reversed_, lesser]):
         assert together(parts, worst_of_all) == [WORST] * len(parts)
+    later = evolve(WORST, position=9, token=3, train_rank=2)
+    assert together([later, WORST], worst_of_all) == together([WORST, later], worst_of_all) == [WORST] * 2
     assert worst_of_all(WORST, ALONE) == WORST
     nothing = evolve(WORST, rollout_logp=-1.0, train_logp=-1.0)
     assert together([None, nothing], worst_of_all) == [nothing] * 2

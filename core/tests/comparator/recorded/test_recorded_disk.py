@@ -42,6 +42,11 @@ def no_room(*_, **__):
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
+def no_room_at_the_end(store, *_):
+    store._open.close()
+    no_room()
+
+
 def no_room_for_the_index(*_):
     raise sqlite3.OperationalError("database or disk is full")
 
@@ -53,7 +58,7 @@ FULL = {
     "ranks": (store.Store, "declarations", no_room_for_the_index),
     "tokens": (pairs.PairsWriter, "row", no_room),
     "names": (pairs.PairsWriter, "sequence", no_room),
-    "end": (store.Store, "__exit__", no_room),
+    "end": (store.Store, "__exit__", no_room_at_the_end),
 }
 
 

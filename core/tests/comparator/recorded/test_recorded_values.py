@@ -74,12 +74,25 @@ def test_of_several_bad_records_the_lowest_id_is_named_and_the_rest_counted(judg
     assert result.reason.endswith("(3 such in all)")
 
 
-def test_the_lowest_id_is_named_though_its_sentence_is_not_the_first_in_order(judge, record):
+@pytest.mark.parametrize(
+    ("value", "said"), [(math.nan, "not finite, first nan"), (0.5, "above 0.001, a probability above one, first 0.5")]
+)
+def test_the_lowest_id_is_named_though_its_sentence_is_not_the_first_in_order(judge, record, value, said):
     """An id with an apostrophe is shown between double quotes, which sort before single ones."""
-    bad = [record(id, [math.nan, math.nan], mask=[0, 1], place="line") for id in ("b'", "a")]
+    bad = [record(id, [math.nan, value], mask=[0, 1], place="line") for id in ("b'", "a")]
     result = judge(bad, [record(id, [-1.0, -1.0], mask=[0, 1]) for id in ("a", "b'")])
-    said = "rollout sequence 'a' (line): 1 of 1 active logprobs are not finite, first nan at position 1"
-    assert result.reason == f"{said} (2 such in all)"
+    assert (
+        result.reason == f"rollout sequence 'a' (line): 1 of 1 active logprobs are {said} at position 1 (2 such in all)"
+    )
+
+
+@pytest.mark.parametrize("ranks", [(0, 1), (None, 0)])
+def test_of_one_sequence_the_lowest_rank_is_named_and_no_rank_is_the_lowest(judge, record, ranks):
+    bad = [record("a", [math.nan], rank=rank, place=f"line {9 - at}") for at, rank in enumerate(ranks)]
+    said = (
+        "rollout sequence 'a' (line 9): 1 of 1 active logprobs are not finite, first nan at position 0 (2 such in all)"
+    )
+    assert said in judge(bad[::-1], [record("a", [-1.0])]).reason
 
 
 def test_a_positive_at_the_bound_is_sound_beside_an_inactive_nan(judge, record):

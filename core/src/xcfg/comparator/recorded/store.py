@@ -99,7 +99,7 @@ class Store:
         self._pending: list[tuple[object, ...]] = []
         with ExitStack() as opening:
             self._data = opening.enter_context((folder / _DATA).open("w+b", buffering=_BUFFER))
-            self._index = opening.enter_context(closing(sqlite3.connect(folder / _INDEX, isolation_level=None)))
+            self._index = opening.enter_context(closing(sqlite3.connect(folder / _INDEX)))
             for statement in _OPENING:
                 self._index.execute(statement)
             self._open = opening.pop_all()
