@@ -10,6 +10,7 @@ from attrs import frozen
 
 from xcfg.cli.entry import main
 
+from .searched import SETTINGS, command
 from .small_experiment import EXPERIMENT, make_files
 
 
@@ -49,3 +50,27 @@ def write(tmp_path: Path) -> Callable[..., Path]:
         return path
 
     return make
+
+
+@pytest.fixture
+def experiment(write):
+    def make(**changes):
+        return write(**{**SETTINGS, **changes})
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory):
+    """The files of the experiment, for what is executed once."""
+    path = tmp_path_factory.mktemp("searched")
+    make_files(path)
+    (path / "experiment.json").write_text(json.dumps({**EXPERIMENT, **SETTINGS}))
+    return path
+
+
+@pytest.fixture(scope="session")
+def searched(folder):
+    """The document of one search that runs to its end; ``out`` is its folder, ``gate.json`` beside the experiment."""
+    out, gate = folder / "out", folder / "gate.json"
+    return command("search", folder / "experiment.json", "--allow-fake", "--out", out, "--gate", gate)

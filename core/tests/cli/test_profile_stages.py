@@ -40,5 +40,7 @@ def test_pairs_are_executed_only_where_singles_do_not_explain(run) -> None:
     done, cases = run(0.02, *PROFILES, out="single")
     assert cases["A3"]["status"] == "fail" and not [name for name in cases if name.startswith("A4")]
     assert "A4 was left out" in done.err
+    _, cases = run(0.02, *PROFILES, "--filter", "rollout.kv_cache_dtype=float8_e5m2", out="single")
+    assert set(cases) == {"baseline", "A3", "A4 arithmetic+representation", "A4 reduction+representation"}
     _, cases = run(0.02, "--profile", "A4", out="asked")
     assert [name for name in cases if name.startswith("A4")]

@@ -1,70 +1,18 @@
 """``xcfg search`` on the fake scorers, against executing every set and looking for the smallest by hand."""
 
 import json
-import subprocess
-import sys
 from itertools import chain, combinations, pairwise
 
 import pytest
 
 from .own_contract import write_contract
-from .small_experiment import EXPERIMENT, make_files
-
-KNOBS = {
-    "rollout.kv_cache_dtype": ("float8_e4m3fn", None),
-    "rollout.dtype": ("bfloat16", "float32"),
-    "training.compute_dtype": ("bfloat16", "float32"),
-}
-PRODUCTION = {name: production for name, (production, _) in KNOBS.items()}
+from .searched import KNOBS, SETTINGS, command
+from .small_experiment import EXPERIMENT
 
 
 def subsets(names):
     names = sorted(names)
     return [frozenset(found) for found in chain.from_iterable(combinations(names, n) for n in range(len(names) + 1))]
-
-
-BASELINE = {
-    **PRODUCTION, "batch.size": 1, "rollout.scoring_path": "prefill", "rollout.enforce_eager": True,
-    "training.output_dtype": "float32", "training.reduce_dtype": "float32",
-}  # fmt: skip
-SETTINGS = {
-    "baseline": BASELINE,
-    "axes": {},
-    "cases": [],
-    "slices": {},
-    "tokens": {"sample": {"prompts": "prompts.jsonl", "max_new_tokens": 16}},
-}
-"""Three knobs differ; of the others, those that fakes have are aligned in production already."""
-
-
-def command(*arguments):
-    """The document of a command in a process of its own."""
-    made = [sys.executable, "-m", "xcfg.cli", "-q", *map(str, arguments), "--json"]
-    return json.loads(subprocess.run(made, capture_output=True, text=True, check=False).stdout)
-
-
-@pytest.fixture
-def experiment(write):
-    def make(**changes):
-        return write(**{**SETTINGS, **changes})
-
-    return make
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """The files of the experiment, for what is executed once."""
-    path = tmp_path_factory.mktemp("searched")
-    make_files(path)
-    (path / "experiment.json").write_text(json.dumps({**EXPERIMENT, **SETTINGS}))
-    return path
-
-
-@pytest.fixture(scope="module")
-def searched(folder):
-    """The document of one search that runs to its end; ``out`` is its folder, ``gate.json`` beside the experiment."""
-    out, gate = folder / "out", folder / "gate.json"
-    return command("search", folder / "experiment.json", "--allow-fake", "--out", out, "--gate", gate)
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from xcfg.comparator.pairing import ordered_ids, side_rows
 from xcfg.comparator.repeat import repeat_findings
 from xcfg.comparator.sampled import check_sampled, compare_sampled, with_sampled_logprobs
 from xcfg.comparator.tolerance import row
-from xcfg.comparator.values import positive, value_defects
+from xcfg.comparator.values import positive, sound, value_defects
 from xcfg.comparator.verdict import worse
 from xcfg.errors import ArtifactError
 from xcfg.model.attempt import Measured
@@ -216,6 +216,12 @@ def test_a_logprob_is_positive_above_the_bound_and_not_at_it():
     for dtype in (np.float32, np.float64):
         assert positive(np.array([bound, -1.0, math.nan, math.inf], dtype)).tolist() == [False] * 4
     assert positive(np.array([above, np.float32(1.001e-3)])).tolist() == [True, True]
+
+
+def test_most_arrays_are_sound_at_a_glance():
+    assert sound(np.zeros(0)) and sound(np.array([-1e300, 0.0, 1e-3]))
+    for value in (math.nan, math.inf, -math.inf, math.nextafter(1e-3, 1.0)):
+        assert not sound(np.array([-1.0, value, -2.0]))
 
 
 def changed(side_result, **arrays):

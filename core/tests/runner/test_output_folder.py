@@ -1,5 +1,6 @@
 import os
 import socket
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from attrs import evolve
@@ -59,10 +60,21 @@ def test_a_second_run_is_refused_by_name_of_the_first(finished):
     world, plan, _ = finished
     world = world.copy("locked")
     before = _tree(world.out)
-    with locked(world.out), pytest.raises(InvalidInput) as refused:
-        world.run(plan)
+    with locked(world.out), ThreadPoolExecutor() as other, pytest.raises(InvalidInput) as refused:
+        other.submit(world.run, plan).result()
     assert f"process {os.getpid()} on {socket.gethostname()}" in str(refused.value)
     assert _tree(world.out) == before
+
+
+def test_whoever_holds_a_folder_runs_in_it_and_keeps_it(finished):
+    world, plan, _ = finished
+    world = world.copy("held")
+    with locked(world.out):
+        assert all(run.reused for run in world.run(plan).sides.values())
+        assert (world.out / ".lock-holder.json").is_file()
+        with ThreadPoolExecutor() as other, pytest.raises(InvalidInput, match="another run is writing here"):
+            other.submit(world.run, plan).result()
+    assert not (world.out / ".lock-holder.json").exists()
 
 
 def test_a_lock_left_by_a_killed_run_is_not_foreign(world):

@@ -67,7 +67,7 @@ def classify(error: BaseException) -> tuple[ExitCode, tuple[Fault, ...]]:
         return ExitCode(error.exit_code), ()
     if isinstance(error, click.Abort | KeyboardInterrupt):
         return ExitCode.INTERRUPTED, (
-            Fault(message="interrupted", hint="run it again; `xcfg run` goes on from the side runs that were finished"),
+            Fault(message="interrupted", hint="run it again; it goes on from the side runs that were finished"),
         )
     if isinstance(error, click.ClickException):
         return ExitCode.USAGE, (Fault(message=error.format_message(), where="command line"),)

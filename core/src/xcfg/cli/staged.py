@@ -26,8 +26,11 @@ SKIPPED = (
 
 
 def first_stage(selection: Selection) -> Selection | None:
-    """The selection without the pairs, where it asks for all they depend on; None where there is one stage only."""
-    if not {PAIRS, *BEFORE} <= set(selection.profiles):
+    """The selection without the pairs, where it asks for all they depend on; None where there is one stage only.
+
+    A slice or a filter picks cases by itself: what it leaves of the pairs is executed.
+    """
+    if selection.slice_name or selection.filters or not {PAIRS, *BEFORE} <= set(selection.profiles):
         return None
     return evolve(selection, profiles=tuple(name for name in selection.profiles if name != PAIRS))
 

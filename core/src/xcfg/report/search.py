@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -45,7 +46,7 @@ def _answer(content: Mapping[str, Json]) -> str:
 
 def _cost(out: Console, content: Mapping[str, Json]) -> None:
     spent = content["executions"]
-    built = f"{spent['constructions']} engines constructed, " if "engines" in content else ""
+    built = f"{_engines(spent['constructions'])} constructed, " if "engines" in content else ""
     out.print(
         f"{built}{spent['run']} cases executed, {spent['reused']} judged from what was on disk; trying everything "
         f"would be {spent['exhaustive_would_be']}"
@@ -65,10 +66,12 @@ def _alignment(out: Console, content: Mapping[str, Json]) -> None:
 
 
 def _proof(out: Console, content: Mapping[str, Json]) -> None:
+    told = Counter(tuple(item["aligned"]) for item in {item["case"]: item for item in content["proof"]}.values())
     rows = [
         [
             item["case"][:8],
-            ", ".join(item["aligned"]) or "nothing (production)",
+            (_valued(item["values"]) if told[tuple(item["aligned"])] > 1 else ", ".join(item["aligned"]))
+            or "nothing (production)",
             {True: "within", False: "outside", None: item["status"]}[item["within_baseline_row"]],
             number(item["max_abs_dlogp"]),
             number(item["threshold"]),
@@ -76,6 +79,10 @@ def _proof(out: Console, content: Mapping[str, Json]) -> None:
         for item in content["proof"]
     ]
     print_table(out, ["case", "aligned", "production row", "max |d|", "limit"], rows)
+
+
+def _valued(values: Mapping[str, Json]) -> str:
+    return ", ".join(f"{knob}={setting(value)}" for knob, value in values.items())
 
 
 def _left(out: Console, content: Mapping[str, Json]) -> None:
@@ -100,7 +107,7 @@ def _left(out: Console, content: Mapping[str, Json]) -> None:
     if following is not None:
         out.print(
             f"next case that would tell more: align {_named(following['aligned'])} "
-            f"({following['constructions']} engines)",
+            f"({_engines(following['constructions'])})",
             markup=False,
         )
 
@@ -111,6 +118,10 @@ def _alternatives(out: Console, content: Mapping[str, Json]) -> None:
         for item in content["costs"]
     ]
     print_table(out, ["case", "passing alignment that no other beats", "time / production", "peak GiB"], rows)
+
+
+def _engines(number: int) -> str:
+    return "1 engine" if number == 1 else f"{number} engines"
 
 
 def _named(knobs: Sequence[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from attrs import evolve, frozen
@@ -9,7 +10,6 @@ from attrs import evolve, frozen
 from xcfg.errors import ArtifactError, InvalidInput
 from xcfg.model.attempt import SideFailure
 from xcfg.model.case import SideConfig
-from xcfg.model.codec import load_json, structure
 from xcfg.model.plan import SCHEMA, Plan
 from xcfg.model.result import Finding
 from xcfg.model.status import Status
@@ -24,6 +24,7 @@ from xcfg.runner.report import Engines, RunReport, SideRun
 from xcfg.runner.schedule import baseline_configs, side_configs
 from xcfg.runner.seal import sealed
 from xcfg.runner.store import Store, side_id
+from xcfg.runner.stored import read_document
 
 
 @frozen(kw_only=True)
@@ -91,31 +92,27 @@ def load_plan(out: Path) -> Plan:
     path = Store(out).plan
     if not path.is_file():
         raise InvalidInput(f"{out} holds no run", where=str(path), hint="give the folder that `xcfg run --out` wrote")
-    try:
-        plan = structure(load_json(path.read_bytes(), where=str(path)), Plan)
-    except InvalidInput as error:
-        raise ArtifactError(faults=error.faults) from error
-    if plan.schema != SCHEMA:
-        raise ArtifactError(f"schema {plan.schema!r}, expected {SCHEMA!r}", where=str(path))
-    return plan
+    return read_document(path, Plan, SCHEMA)
 
 
-def load_run(out: Path, plan: Plan) -> RunReport:
+def load_run(out: Path, plan: Plan, checkpoints: Mapping[str, CheckpointDigest] | None = None) -> RunReport:
     """The side runs of ``plan`` from disk, every seal verified; nothing is executed and nothing written.
 
-    A side that was never run is left out. Raises ArtifactError where the folder itself is unusable.
+    A side that was never run is left out; so is, where ``checkpoints`` are given by path, one of other content. Raises
+    ArtifactError where the folder itself is unusable.
     """
     store = Store(out)
     folder = read_folder(store)
+    contents = {path: CheckpointDigest(**item) for path, item in folder.checkpoints.items()} | dict(checkpoints or {})
     batch = load_frozen(store.tokens)
     sides: dict[str, SideRun] = {}
     for config in (*side_configs(plan), *baseline_configs(plan)):
-        digests = folder.checkpoints.get(config.checkpoint.path)
-        if batch is None or digests is None:
+        content = contents.get(config.checkpoint.path)
+        if batch is None or content is None:
             if folder.last is not None and folder.last.sampling is not None:
                 sides[config.digest()] = SideRun(config=config, failure=folder.last.sampling)
             continue
-        side = side_id(config, batch.digest(), CheckpointDigest(**digests))
+        side = side_id(config, batch.digest(), content)
         if (found := newest(store, side)) is not None:
             sides[config.digest()] = side_run(store, config, side, found)
     last = folder.last

@@ -7,15 +7,15 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from xcfg.model.case import SideConfig
 from xcfg.model.experiment import SampleSource
 from xcfg.model.plan import Plan
 from xcfg.model.sample import TokenBatch
 from xcfg.plugin.checkpoint import CheckpointDigest
 from xcfg.plugin.protocols import Prompt
 from xcfg.runner.artifacts import load_plan
-from xcfg.runner.binding import Binding, LastRun, bind, check, finish
-from xcfg.runner.checkpoints import digest_all, remember, resolve
+from xcfg.runner.belongs import binding_of, checkpoints_of
+from xcfg.runner.binding import LastRun, bind, check, finish
+from xcfg.runner.checkpoints import remember, resolve
 from xcfg.runner.context import Context
 from xcfg.runner.durable import write_json
 from xcfg.runner.events import Event
@@ -56,8 +56,8 @@ def execute(
     groups = group(configs, registry)
     for item in groups:
         world_size(item.engine, registry.scorer(item.engine.scorer))
-    checkpoints = _checkpoints(plan, (*wanted, sampler), store)
-    binding = _binding(plan, registry, checkpoints[plan.experiment.checkpoint.path], sampler if source else None)
+    checkpoints = checkpoints_of(plan, (*wanted, sampler), store)
+    binding = binding_of(plan, registry, checkpoints)
     check(store, binding)
     known = load_frozen(store.tokens)
     prompts, recorded = _source(plan, source) if known is None else ((), None)
@@ -65,7 +65,7 @@ def execute(
         check(store, binding)
         bind(store, binding, _plain(checkpoints))
         write_json(store.plan, merged(load_plan(store.root) if store.plan.is_file() else None, plan))
-        remember(plan.root, checkpoints, _cache(store))
+        remember(plan.root, checkpoints, store.checkpoints)
         tokens = known or load_frozen(store.tokens) or _freeze(store, recorded, plan)
         if tokens is None and source is not None:
             groups = with_sampler(groups, sampler, source, registry)
@@ -115,27 +115,8 @@ def execute(
     )
 
 
-def _checkpoints(plan: Plan, configs: tuple[SideConfig, ...], store: Store) -> dict[str, CheckpointDigest]:
-    paths = [plan.experiment.checkpoint.path, *(config.checkpoint.path for config in configs)]
-    return digest_all(plan.root, paths, _cache(store))
-
-
-def _cache(store: Store) -> Path:
-    return store.root / "checkpoints.json"
-
-
 def _plain(checkpoints: dict[str, CheckpointDigest]) -> dict[str, dict[str, str]]:
     return {path: {"weights": item.weights, "tokenizer": item.tokenizer} for path, item in checkpoints.items()}
-
-
-def _binding(plan: Plan, registry: Lookup, checkpoint: CheckpointDigest, sampler: SideConfig | None) -> Binding:
-    return Binding(
-        checkpoint=checkpoint.weights,
-        tokenizer=checkpoint.tokenizer,
-        tokens=plan.tokens,
-        sampler=sampler.digest() if sampler is not None else "",
-        contract=registry.contract(plan.experiment.contract, root=Path(plan.root)).ref,
-    )
 
 
 def _source(plan: Plan, source: SampleSource | None) -> tuple[tuple[Prompt, ...], TokenBatch | None]:

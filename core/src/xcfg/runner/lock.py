@@ -17,9 +17,12 @@ from xcfg.runner.durable import make_folders, write_json
 
 @contextmanager
 def locked(root: Path) -> Iterator[None]:
-    """Hold the folder. Raises InvalidInput naming process and host of another holder."""
+    """Hold the folder; a thread that holds it may hold it again.
+
+    Raises InvalidInput naming process and host of another holder.
+    """
     make_folders(root)
-    lock = FileLock(root / ".lock")
+    lock = FileLock(root.absolute() / ".lock", is_singleton=True)
     holder = root / ".lock-holder.json"
     try:
         lock.acquire(timeout=0)
@@ -29,11 +32,14 @@ def locked(root: Path) -> Iterator[None]:
             where=str(root),
             hint="wait for it to end, or choose another --out",
         ) from error
+    outermost = lock.lock_counter == 1
     try:
-        write_json(holder, {"pid": os.getpid(), "host": socket.gethostname()})
+        if outermost:
+            write_json(holder, {"pid": os.getpid(), "host": socket.gethostname()})
         yield
     finally:
-        holder.unlink(missing_ok=True)
+        if outermost:
+            holder.unlink(missing_ok=True)
         lock.release()
 
 

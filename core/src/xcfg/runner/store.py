@@ -40,6 +40,11 @@ class Store:
         """The frozen token batch."""
         return self.root / "tokens"
 
+    @property
+    def checkpoints(self) -> Path:
+        """Digests of checkpoints by the files' size and time of change."""
+        return self.root / "checkpoints.json"
+
     def side(self, side_id: str) -> Path:
         """All attempts of one side run."""
         return self.root / "sides" / side_id

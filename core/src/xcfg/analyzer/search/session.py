@@ -32,7 +32,8 @@ class SideRun:
 class Trial:
     """A case to execute: production with ``aligned`` set.
 
-    ``constructions`` are the engines it builds. ``free``: both side runs are on disk, only the comparison is missing.
+    ``constructions`` are the engines it builds. ``free``: it builds none, for both side runs are on disk and only the
+    comparison is missing, or for the case is refused before anything is built.
     ``repeat``: the case was executed before, near the threshold, and both sides have to run anew.
     """
 
@@ -57,12 +58,17 @@ class Search:
         *,
         outcomes: Iterable[Observed] = (),
         on_disk: Iterable[SideRun] = (),
+        refused: Callable[[Alignment], bool] = lambda aligned: False,
     ) -> None:
-        """Raises InvalidInput for an outcome or a side run at values that the problem does not have."""
+        """``refused`` tells which alignments are known to be unsupported before anything is built.
+
+        Raises InvalidInput for an outcome or a side run at values that the problem does not have.
+        """
         self._options = options or Options()
         self._lattice = lattice(problem)
         self._record = Record(self._lattice, self._options)
         self._asked: dict[Point, Trial] = {}
+        self._refused = refused
         self._spent = Executions(
             run=0,
             reused=0,
@@ -104,10 +110,11 @@ class Search:
             raise InvalidInput("the outcome of a case that the search did not ask for", where=", ".join(trial.aligned))
         built = 0 if outcome.status is Status.UNSUPPORTED else asked.constructions
         built = built if constructions is None else constructions
+        formed = asked.free and outcome.status is not Status.UNSUPPORTED
         self._spent = evolve(
             self._spent,
             run=self._spent.run + (not asked.free),
-            reused=self._spent.reused + asked.free,
+            reused=self._spent.reused + formed,
             constructions=self._spent.constructions + built,
         )
         self._record.execute(point, outcome)
@@ -120,11 +127,13 @@ class Search:
         return conclude(self._lattice, self._record, self._options, step, self._spent)
 
     def _trial(self, point: Point, purpose: Purpose) -> Trial:
+        aligned = self._lattice.decode(point)
+        refused = self._refused(aligned)
         return Trial(
-            aligned=self._lattice.decode(point),
+            aligned=aligned,
             purpose=purpose,
-            constructions=self._record.constructions(point),
-            free=self._record.free(point),
+            constructions=0 if refused else self._record.constructions(point),
+            free=refused or self._record.free(point),
             repeat=point in self._record.runs,
         )
 

@@ -28,7 +28,7 @@ REASONS = {
     Stopped.NOTHING_PASSES: "no alignment that can be executed here passes",
     Stopped.UNJUDGED_PARTS: "sets that the claim depends on broke instead of giving a verdict: execute them again",
     Stopped.BUDGET: "the next case takes more engine constructions than are left: best answer so far",
-    Stopped.UNFINISHED: "not every smaller set was judged: a further case would tell more",
+    Stopped.UNFINISHED: "best answer so far: a further case would tell more",
 }
 """The sentence of each way to stop."""
 

@@ -24,7 +24,7 @@ def explain(ctx: click.Context, folder: Path, curves: Path | None, evidence: Pat
     from xcfg.analyzer.search.problem import Options, Word
     from xcfg.cli.search.costs import cost_documents, priced
     from xcfg.cli.search.document import claim_document, ending
-    from xcfg.cli.search.evidence import write_evidence
+    from xcfg.cli.search.evidence import unpinnable, write_evidence
     from xcfg.cli.search.findings import findings
     from xcfg.cli.search.looking import review
     from xcfg.cli.search.setting import Setting
@@ -59,9 +59,9 @@ def explain(ctx: click.Context, folder: Path, curves: Path | None, evidence: Pat
         },
         costs=cost_documents(priced(setting.space, executor.judged, setting.contract)),
     )
-    if evidence is not None and looked.claim.aligned is not None:
-        write_evidence(evidence, looked.claim, executor)
+    if evidence is not None and (why := unpinnable(looked.claim, executor)):
+        click.echo(f"xcfg: {evidence} was not written: {why}", err=True)
     elif evidence is not None:
-        click.echo(f"xcfg: {evidence} was not written: no alignment that passes is known", err=True)
+        write_evidence(evidence, looked.claim, executor)
     emit(session, as_json, content, lambda screen: print_search(screen, content))
     ctx.exit(code)

@@ -58,7 +58,7 @@ def search(
     from xcfg.cli.progress import progress
     from xcfg.cli.search.costs import cost_documents, priced
     from xcfg.cli.search.document import claim_document, ending
-    from xcfg.cli.search.evidence import check_gate, write_gate
+    from xcfg.cli.search.evidence import check_gate, unpinnable, write_gate
     from xcfg.cli.search.findings import findings
     from xcfg.cli.search.looking import keep, look
     from xcfg.cli.search.setting import Setting
@@ -81,10 +81,12 @@ def search(
     )
     running = RunOptions(timeout=options["timeout"], retry=options["retry"])
     running = evolve(running, jobs=options["jobs"]) if options["jobs"] else running
-    with progress(session, setting.space.plan([setting.space.production])) as on_event:
-        executor = setting.executor(running, on_event)
+    with (
+        progress(session, setting.space.plan([setting.space.production])) as on_event,
+        setting.executor(running, on_event) as executor,
+    ):
         looked = look(setting.problem, how, setting.known, executor, _teller(session))
-    keep(folder, executor, registry)
+        keep(folder, executor, registry)
     status, code = ending(looked.claim)
     content = document(
         "search",
@@ -101,10 +103,10 @@ def search(
         ),
         costs=cost_documents(priced(setting.space, executor.judged, setting.contract)),
     )
-    if gate is not None and looked.claim.aligned is not None:
-        write_gate(gate, looked.claim, executor)
+    if gate is not None and (why := unpinnable(looked.claim, executor)):
+        click.echo(f"xcfg: {gate} was not written: {why}", err=True)
     elif gate is not None:
-        click.echo(f"xcfg: {gate} was not written: no alignment that passes is known", err=True)
+        write_gate(gate, looked.claim, executor)
     emit(session, as_json, content, lambda screen: print_search(screen, content))
     ctx.exit(code)
 

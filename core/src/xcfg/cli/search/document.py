@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from xcfg.analyzer.search.claim import Claim, Stopped
+from xcfg.analyzer.search.outcome import Verdict
 from xcfg.cli.documents import finding_document
 from xcfg.exitcodes import ExitCode
 from xcfg.model.codec import unstructure
@@ -25,13 +26,13 @@ def claim_document(claim: Claim, space: AlignmentSpace, findings: Sequence[Findi
     return {
         "level": claim.rung.level.value,
         "level_reason": claim.rung.reason,
-        "minimal_sets": named(claim.minimal_sets),
+        "minimal_sets": [list(names) for names in dict.fromkeys(tuple(sorted(item)) for item in claim.minimal_sets)],
         "aligned": None if claim.aligned is None else unstructure(claim.aligned),
         "word": None if claim.word is None else claim.word.value,
         "verified": claim.verified,
         "assumption": claim.assumption,
         "stopped": claim.stopped.value,
-        "reason": claim.reason,
+        "reason": _reason(claim, space),
         "still_different": list(claim.still_different),
         "unaligned": unstructure(space.unaligned),
         "executions": unstructure(claim.executions),
@@ -51,6 +52,13 @@ def claim_document(claim: Claim, space: AlignmentSpace, findings: Sequence[Findi
     }
 
 
+def _reason(claim: Claim, space: AlignmentSpace) -> str:
+    """Why the search ended, with what the reference that fails had to leave as it is."""
+    if claim.stopped is Stopped.REFERENCE_FAILS and space.unaligned:
+        return f"{claim.reason}; not aligned in it: {', '.join(space.unaligned)}"
+    return claim.reason
+
+
 def named(alignments: Iterable[Alignment]) -> list[Json]:
     """The knobs of each alignment."""
     return [sorted(item) for item in alignments]
@@ -62,6 +70,7 @@ def proof_entry(item: Observed, space: AlignmentSpace) -> dict[str, Json]:
     return {
         "case": space.case(item.aligned).id,
         "aligned": sorted(item.aligned),
+        "values": unstructure(aligned_values(item.aligned)),
         "status": outcome.status.value,
         "within_baseline_row": outcome.within,
         "max_abs_dlogp": outcome.max_abs_dlogp,
@@ -71,13 +80,16 @@ def proof_entry(item: Observed, space: AlignmentSpace) -> dict[str, Json]:
 
 
 def ending(claim: Claim) -> tuple[str, ExitCode]:
-    """Status and exit code: an alignment that passes was found, none passes, or what kept it from being judged."""
-    if claim.aligned is not None:
+    """Status and exit code: what kept the question from being judged, an alignment that passes, or that none does."""
+    if claim.aligned is not None and claim.stopped is not Stopped.NO_VERDICT:
         return Status.PASS.value, ExitCode.PASS
-    if claim.stopped in (Stopped.REFERENCE_FAILS, Stopped.NOTHING_PASSES, Stopped.BUDGET, Stopped.UNFINISHED):
-        return (Status.FAIL.value, ExitCode.DRIFT) if claim.proof else ("nothing", ExitCode.NOTHING)
-    broken = [item.outcome.status for item in claim.proof if not item.outcome.status.judged]
-    return (broken[-1].value, broken[-1].exit_code) if broken else ("nothing", ExitCode.NOTHING)
+    outcomes = [item.outcome for item in claim.proof]
+    if claim.stopped is Stopped.NO_VERDICT:
+        decisive = [outcome.status for outcome in outcomes if not outcome.status.judged]
+    else:  # a case that fails without a number says why; any other is drift, on the row that the question is about
+        failing = [outcome for outcome in outcomes if outcome.verdict is Verdict.FAIL]
+        decisive = [outcome.status if outcome.within is None else Status.FAIL for outcome in failing]
+    return (decisive[-1].value, decisive[-1].exit_code) if decisive else ("nothing", ExitCode.NOTHING)
 
 
 def aligned_values(chosen: Mapping[str, Json]) -> dict[str, Json]:

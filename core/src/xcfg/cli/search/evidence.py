@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from xcfg.analyzer.search.claim import Claim
+from xcfg.analyzer.search.claim import Claim, Stopped
 from xcfg.cli.documents import case_document
 from xcfg.cli.search.costs import cost_document, priced
 from xcfg.cli.search.document import aligned_values
 from xcfg.cli.search.log import read_log
 from xcfg.cli.search.outcome import outcome_of
 from xcfg.errors import InvalidInput
-from xcfg.model.codec import unstructure
+from xcfg.model.codec import load_json, unstructure
 from xcfg.model.json import Json
 from xcfg.runner.durable import make_folders, write_json
 
@@ -45,15 +45,22 @@ class Pinned:
         return tuple({case.id: case for case in every}.values())
 
 
-def pinned(claim: Claim, executor: Executor) -> Pinned:
-    """The executed cases a gate rests on. Raises InvalidInput where no alignment passes."""
-    space = executor.space
+def unpinnable(claim: Claim, executor: Executor) -> str:
+    """Why a claim gives nothing to pin; empty where it does."""
     if claim.aligned is None:
-        raise InvalidInput(
-            f"no alignment that passes is known, so there is nothing to pin: {claim.reason}",
-            where="gate",
-            hint="the report says which case to mend or execute next",
-        )
+        return f"no alignment that passes is known: {claim.reason}"
+    if claim.stopped is Stopped.NO_VERDICT:
+        return claim.reason
+    return "" if executor.space.production.id in executor.judged else "production was not executed"
+
+
+def pinned(claim: Claim, executor: Executor) -> Pinned:
+    """The executed cases a gate rests on. Raises InvalidInput where there is nothing to pin."""
+    space = executor.space
+    why = unpinnable(claim, executor)
+    if claim.aligned is None or why:
+        hint = "the report says which case to mend or execute next"
+        raise InvalidInput(f"there is nothing to pin: {why}", where="gate", hint=hint)
     answer = frozenset(claim.aligned)
     parts, unrelated = [], []
     for item in executor.judged.values():
@@ -120,6 +127,18 @@ def check_gate(path: Path) -> None:
     if path.is_dir() or not path.absolute().parent.is_dir():
         message = "a folder" if path.is_dir() else f"no folder {path.parent}"
         raise InvalidInput(message, where="--gate", hint="name a file in a folder that exists")
+    if path.exists() and not _is_gate(path):
+        raise InvalidInput(f"{path} is there and holds no gate", where="--gate", hint="name another file")
+
+
+def _is_gate(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    try:
+        found = load_json(path.read_bytes(), where=str(path))
+    except InvalidInput:
+        return False
+    return isinstance(found, Mapping) and str(found.get("schema", "")).startswith("xcfg.gate/")
 
 
 def write_gate(path: Path, claim: Claim, executor: Executor) -> None:

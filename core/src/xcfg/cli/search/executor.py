@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,13 +14,14 @@ from xcfg.analyzer.search.session import SideRun as OnDisk
 from xcfg.analyzer.search.session import Trial
 from xcfg.cli.judge import judge
 from xcfg.cli.search.known import Known, has_result
-from xcfg.cli.search.log import Execution, append
+from xcfg.cli.search.log import Execution, append, read_log
 from xcfg.cli.search.outcome import outcome_of
 from xcfg.cli.search.variants import variants
 from xcfg.errors import InvalidInput
 from xcfg.model.scorer import Role
 from xcfg.model.status import Status
 from xcfg.runner.execute import execute
+from xcfg.runner.lock import locked
 
 if TYPE_CHECKING:
     from xcfg.analyzer.search.problem import Problem
@@ -58,6 +60,16 @@ class Executor:
     judged: dict[str, CaseOutcome] = field(factory=dict)
     engine_s: float = 0.0
     constructed: int = 0
+    held: bool = False
+    holding: ExitStack = field(factory=ExitStack)
+
+    def __enter__(self) -> Executor:
+        """The folder is held from the first launch on, so that no other run comes between two cases."""
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        """Let go of the folder."""
+        self.holding.close()
 
     @classmethod
     def of(cls, known: Known, **settings: object) -> Executor:
@@ -66,22 +78,29 @@ class Executor:
 
     def execute(self, trial: Trial) -> Executed:
         """Run what the trial lacks and judge it. Raises as :func:`xcfg.runner.execute.execute` does."""
-        try:
-            case = self.space.case(trial.aligned)
-        except InvalidInput as error:  # two candidates that contradict each other
-            return Executed(outcome=Outcome(status=Status.UNSUPPORTED, reason=str(error)))
-        if case.rejected is not None:
-            return Executed(outcome=Outcome(status=Status.UNSUPPORTED, reason=case.rejected.reason))
+        if refusal := self.refusal(trial.aligned):
+            return Executed(outcome=Outcome(status=Status.UNSUPPORTED, reason=refusal))
+        case = self.space.case(trial.aligned)
         constructed = 0
         new: tuple[OnDisk, ...] = ()
         if trial.repeat or not all(has_result(self.sides, case, role) for role in Role):
             beside = () if trial.repeat else variants(trial, self.space, self.problem)
             before = self.engine_s
+            if trial.repeat and all(item.case != case.id for item in read_log(self.folder).executions):
+                self._log(case, trial, 0, 0.0)  # what is repeated was executed by a run: it counts as the first
             constructed = self._launch([case, *(other for _, other in beside)], again=trial.repeat)
             new = self._new(beside)
             self._log(case, trial, constructed, self.engine_s - before)
         self.judged[case.id] = self._judge(case)
         return Executed(outcome=outcome_of(self.judged[case.id], self.contract), constructed=constructed, on_disk=new)
+
+    def refusal(self, aligned: Chosen) -> str:
+        """Why the case of an alignment cannot be built, known before anything is; empty where it may."""
+        try:
+            case = self.space.case(aligned)
+        except InvalidInput as error:  # two candidates that contradict each other
+            return str(error)
+        return "" if case.rejected is None else case.rejected.reason
 
     @property
     def fake(self) -> bool:
@@ -94,6 +113,9 @@ class Executor:
         return evolve(self.run, sides=self.sides)
 
     def _launch(self, cases: Sequence[Case], *, again: bool) -> int:
+        if not self.held:
+            self.holding.enter_context(locked(self.folder))
+            self.held = True
         options = evolve(self.options, resume=not again)
         plan = self.space.plan(list({case.id: case for case in cases}.values()))
         self.run = execute(plan, self.registry, self.folder, options, on_event=self.on_event)

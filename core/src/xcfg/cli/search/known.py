@@ -13,6 +13,7 @@ from xcfg.analyzer.search.session import SideRun as OnDisk
 from xcfg.cli.judge import judge
 from xcfg.cli.search.log import Execution, read_log
 from xcfg.cli.search.outcome import outcome_of
+from xcfg.errors import ArtifactError
 from xcfg.model.json import freeze, tupled
 from xcfg.model.scorer import Role
 from xcfg.model.status import Status
@@ -25,11 +26,20 @@ if TYPE_CHECKING:
     from xcfg.model.outcome import CaseOutcome
     from xcfg.model.tolerance import ToleranceContract
     from xcfg.planner.alignment_space import AlignmentSpace
+    from xcfg.plugin.checkpoint import CheckpointDigest
     from xcfg.plugin.registry import Registry
     from xcfg.runner.report import RunReport, SideRun
 
 _AGAIN = (Status.LAUNCH_ERROR, Status.ENVIRONMENT_ERROR, Status.SCORER_ERROR, Status.TIMEOUT)
-"""Outcomes of which another try may give a verdict: they are not taken over."""
+"""Outcomes of which another try may give a verdict: a search makes it."""
+
+
+@frozen(kw_only=True)
+class Now:
+    """What a side run would be made with now: the plugins, and the content of each checkpoint by path."""
+
+    registry: Registry
+    checkpoints: Mapping[str, CheckpointDigest] = field(converter=freeze)
 
 
 @frozen(kw_only=True)
@@ -49,20 +59,24 @@ class Known:
         return {} if self.run is None else dict(self.run.sides)
 
 
-def known(space: AlignmentSpace, folder: Path, contract: ToleranceContract, registry: Registry | None = None) -> Known:
+def known(space: AlignmentSpace, folder: Path, contract: ToleranceContract, now: Now | None = None) -> Known:
     """What the folder knows, judged again from the sealed tensors.
 
-    With ``registry``, attempts that other code made than the plugins' now are left out, as when a run resumes. Raises
-    ArtifactError where the folder is damaged.
+    With ``now``, what a resumed run would execute again is left out: attempts that failed, that are damaged, that other
+    code made or another checkpoint. Raises ArtifactError where the folder is damaged.
     """
-    if not (folder / "run.json").is_file():
+    store = Store(folder)
+    if not store.run.is_file() or not store.plan.is_file():  # without a plan: cut off before its first engine
         return Known()
     found = {case.id: (case, chosen) for case in load_plan(folder).cases if (chosen := space.chosen(case)) is not None}
     cases = [space.case(chosen) for _, chosen in found.values()]
     plan = space.plan(cases)
-    run = _accepted(load_run(folder, plan), folder, registry)
-    judged = {item.case.id: item for item in judge(plan, run, contract) if _counts(item.case, item, run)}
-    repeats = _repeats(space, folder, cases, run, contract, registry)
+    run = load_run(folder, plan) if now is None else _accepted(load_run(folder, plan, now.checkpoints), store, now)
+    judged = {item.case.id: item for item in judge(plan, run, contract) if _counts(item, run, again=now is not None)}
+    production = judged.get(space.production.id)
+    if production is None or not production.comparison.dtype:  # no row to judge the others on
+        judged = {} if production is None else {production.case.id: production}
+    repeats = _repeats(space, folder, cases, run, contract, now)
     observed = []
     for case_id, item in judged.items():
         chosen = found[case_id][1]
@@ -84,23 +98,21 @@ def has_result(sides: Mapping[str, SideRun], case: Case, role: Role) -> bool:
     return run is not None and run.result is not None
 
 
-def _counts(case: Case, item: CaseOutcome, run: RunReport) -> bool:
-    """Whether the folder says something of a case that another try would not change."""
+def _counts(item: CaseOutcome, run: RunReport, *, again: bool) -> bool:
+    """Whether the folder says something of a case; with ``again`` also whether another try would not change it."""
+    case = item.case
     if case.rejected is not None:
         return True
     both = all(config.digest() in run.sides for config in (case.rollout, case.training))
-    return both and item.comparison.status not in _AGAIN
+    return both and not (again and item.comparison.status in _AGAIN)
 
 
-def _accepted(run: RunReport, folder: Path, registry: Registry | None) -> RunReport:
+def _accepted(run: RunReport, store: Store, now: Now) -> RunReport:
     """The run without attempts that a resumed run would not take."""
-    if registry is None:
-        return run
-    store = Store(folder)
     kept = {}
     for digest, side in run.sides.items():
         found = newest(store, side.side_id) if side.side_id else None
-        if side.result is None or (found is not None and not objection(side.config, found, registry)):
+        if found is None or found.failure is not None or not objection(side.config, found, now.registry):
             kept[digest] = side
     return evolve(run, sides=kept)
 
@@ -111,7 +123,7 @@ def _repeats(
     cases: Sequence[Case],
     run: RunReport,
     contract: ToleranceContract,
-    registry: Registry | None,
+    now: Now | None,
 ) -> dict[str, list[Outcome]]:
     """The outcomes of cases that a search executed more than once, by case id, the first execution first."""
     executions: dict[str, list[Execution]] = {}
@@ -119,20 +131,26 @@ def _repeats(
         executions.setdefault(item.case, []).append(item)
     found = {}
     for case in cases:
-        pairs = [_pair(folder, case, entry, run, registry) for entry in executions.get(case.id, [])]
+        made = executions.get(case.id, [])
+        pairs = [_pair(folder, case, entry, run, now) for entry in made] if len(made) > 1 else []
         runs = [evolve(run, sides={**run.sides, **pair}) for pair in pairs if pair]
         if len(runs) > 1:
             found[case.id] = [outcome_of(judge(space.plan([case]), each, contract)[0], contract) for each in runs]
     return found
 
 
-def _pair(folder: Path, case: Case, entry: Execution, run: RunReport, registry: Registry | None) -> dict[str, SideRun]:
-    """Both sides of one execution, by digest; empty where one failed or was made with something else."""
+def _pair(folder: Path, case: Case, entry: Execution, run: RunReport, now: Now | None) -> dict[str, SideRun]:
+    """Both sides of one execution, by digest; empty where one failed, is damaged or was made with something else."""
     pair = {}
     for config, number in ((case.rollout, entry.rollout_attempt), (case.training, entry.training_attempt)):
         side = run.sides.get(config.digest())
-        stored = attempt(folder, side.side_id, number) if side is not None and side.side_id else None
-        if side is None or stored is None or (registry is not None and objection(config, stored, registry)):
+        if side is None or not side.side_id:
+            return {}
+        try:
+            stored = attempt(folder, side.side_id, number)
+        except ArtifactError:  # as if it had not been made; where it is the newest attempt the case says so
+            return {}
+        if stored is None or (now is not None and objection(config, stored, now.registry)):
             return {}
         pair[config.digest()] = side_run(Store(folder), config, side.side_id, stored)
     return pair

@@ -6,10 +6,9 @@ from pathlib import Path
 
 from attrs import evolve, field, frozen
 
-from xcfg.errors import ArtifactError, InvalidInput
-from xcfg.model.codec import load_json, structure
 from xcfg.model.json import tupled
 from xcfg.runner.durable import write_json
+from xcfg.runner.stored import read_document
 
 NAME = "search.json"
 SCHEMA = "xcfg.search-log/1"
@@ -50,13 +49,7 @@ def read_log(folder: Path) -> Log:
     path = folder / NAME
     if not path.is_file():
         return Log()
-    try:
-        log = structure(load_json(path.read_bytes(), where=str(path)), Log)
-    except InvalidInput as error:
-        raise ArtifactError(faults=error.faults) from error
-    if log.schema != SCHEMA:
-        raise ArtifactError(f"schema {log.schema!r}, expected {SCHEMA!r}", where=str(path))
-    return log
+    return read_document(path, Log, SCHEMA)
 
 
 def append(folder: Path, execution: Execution) -> None:

@@ -33,7 +33,7 @@ def look(
     problem: Problem, options: Options, known: Known, executor: Executor, tell: Callable[[Trial, Executed], None]
 ) -> Looked:
     """Execute trials until the search ends. Whatever interrupts it passes through; what is sealed is kept."""
-    search = Search(problem, options, outcomes=known.observed, on_disk=known.on_disk)
+    search = _search(problem, options, known, executor)
     while trials := search.ask():
         for trial in trials:
             done = executor.execute(trial)
@@ -46,11 +46,22 @@ def look(
 
 def review(problem: Problem, options: Options, known: Known, executor: Executor) -> Looked:
     """The claim of what is on disk: pairs of side runs are judged, nothing is executed."""
-    search = Search(problem, options, outcomes=known.observed, on_disk=known.on_disk)
+    search = _search(problem, options, known, executor)
     while (trials := search.ask()) and all(trial.free for trial in trials):
         for trial in trials:
             search.tell(trial, executor.execute(trial).outcome, constructions=0)
     return Looked(claim=search.claim(), following=trials[0] if trials else None)
+
+
+def _search(problem: Problem, options: Options, known: Known, executor: Executor) -> Search:
+    """The search of what is known; a case that cannot be built costs it nothing."""
+    return Search(
+        problem,
+        options,
+        outcomes=known.observed,
+        on_disk=known.on_disk,
+        refused=lambda aligned: bool(executor.refusal(aligned)),
+    )
 
 
 def keep(folder: Path, executor: Executor, registry: Registry) -> None:

@@ -10,11 +10,12 @@ from attrs import frozen
 
 from xcfg.analyzer.search.problem import Problem
 from xcfg.cli.search.executor import Executor
-from xcfg.cli.search.known import Known, known
+from xcfg.cli.search.known import Known, Now, known
 from xcfg.cli.search.problem import problem_of
 from xcfg.model.tolerance import ToleranceContract
 from xcfg.planner.alignment_space import AlignmentSpace
 from xcfg.runner.artifacts import load_plan
+from xcfg.runner.belongs import check_belongs
 
 if TYPE_CHECKING:
     from xcfg.model.experiment import Experiment
@@ -36,10 +37,16 @@ class Setting:
 
     @classmethod
     def of(cls, experiment: Experiment, root: Path, folder: Path, registry: Registry) -> Setting:
-        """What a search in ``folder`` starts from: only what a resumed run would take over."""
+        """What a search in ``folder`` starts from: only what a resumed run would take over.
+
+        Raises as :func:`xcfg.runner.belongs.check_belongs` does.
+        """
         space = AlignmentSpace.of(experiment, root, registry)
         contract = registry.contract(experiment.contract, root=root)
-        held = known(space, folder, contract, registry)
+        held = Known()
+        if folder.exists():
+            checkpoints = check_belongs(space.plan([space.production]), registry, folder)
+            held = known(space, folder, contract, Now(registry=registry, checkpoints=checkpoints))
         return cls._of(space, contract, held, folder, registry)
 
     @classmethod
