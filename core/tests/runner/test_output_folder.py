@@ -40,8 +40,10 @@ def test_a_folder_of_another_experiment_is_refused_untouched(finished):
     world, plan, _ = finished
     world = world.copy("bound")
     before = _tree(world.out)
-    with pytest.raises(InvalidInput, match="its tokens is"):
+    with pytest.raises(InvalidInput, match=r"its tokens\.sha256 is nothing, not 1{64}"):
         world.run(evolve(plan, tokens={**plan.tokens, "sha256": "1" * 64}))
+    with pytest.raises(InvalidInput, match=r"its tokens\.\S+ is \S+, not nothing"):
+        world.run(evolve(plan, tokens={}))
     elsewhere = evolve(plan.experiment, checkpoint=evolve(plan.experiment.checkpoint, path="other"))
     with pytest.raises(InvalidInput, match="its checkpoint is"):
         world.run(evolve(plan, experiment=elsewhere))

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from attrs import evolve, field, fields, frozen
+from attrs import evolve, field, frozen
 
 from xcfg.errors import ArtifactError, InvalidInput, XcfgError
 from xcfg.model.attempt import SideFailure
-from xcfg.model.codec import load_json, structure
+from xcfg.model.codec import load_json, structure, unstructure
 from xcfg.model.json import Json, freeze
 from xcfg.model.tolerance import ContractRef
 from xcfg.runner.durable import write_json
@@ -75,12 +75,12 @@ def check(store: Store, binding: Binding) -> None:
     if not store.run.exists():
         _refuse_foreign(root)
         return
-    found = read_folder(store).binding
-    for name in (item.name for item in fields(Binding)):
-        if getattr(found, name) != getattr(binding, name):
+    found, wanted = _flat(unstructure(read_folder(store).binding)), _flat(unstructure(binding))
+    for name in [*wanted, *(name for name in found if name not in wanted)]:
+        if found.get(name) != wanted.get(name):
             raise InvalidInput(
-                f"this folder belongs to another experiment: its {name} is {_short(getattr(found, name))}, "
-                f"not {_short(getattr(binding, name))}",
+                f"this folder belongs to another experiment: its {name} is {_short(found.get(name))}, "
+                f"not {_short(wanted.get(name))}",
                 where=str(root),
                 hint="choose another --out; nothing was changed",
             )
@@ -110,6 +110,14 @@ def _refuse_foreign(root: Path) -> None:
         )
 
 
-def _short(value: object) -> str:
-    text = str(value) or "nothing"
+def _flat(value: Json, name: str = "") -> dict[str, Json]:
+    """Plain values by dotted name: ``tokens.sample.seed``."""
+    if not isinstance(value, Mapping):
+        return {name: value}
+    parts = (_flat(item, f"{name}.{key}" if name else key) for key, item in value.items())
+    return {place: item for part in parts for place, item in part.items()}
+
+
+def _short(value: Json) -> str:
+    text = "nothing" if value in (None, "") else str(value)
     return text if len(text) <= 100 else f"{text[:97]}..."
