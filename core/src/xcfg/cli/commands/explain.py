@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from xcfg.cli.output import document, emit, json_option
+from xcfg.cli.output import emit, json_option
 from xcfg.cli.session import Session
 
 _PATH = click.Path(path_type=Path)
@@ -22,8 +22,7 @@ def explain(ctx: click.Context, folder: Path, curves: Path | None, evidence: Pat
     """Say what the executed cases in DIR prove: smallest sets, ladder level, findings, costs, and what is missing."""
     from xcfg.analyzer.curves import read_curves
     from xcfg.analyzer.search.problem import Options, Word
-    from xcfg.cli.search.costs import cost_documents, priced
-    from xcfg.cli.search.document import claim_document, ending
+    from xcfg.cli.search.document import answer_document, ending
     from xcfg.cli.search.evidence import unpinnable, write_evidence
     from xcfg.cli.search.findings import findings
     from xcfg.cli.search.looking import review
@@ -40,15 +39,13 @@ def explain(ctx: click.Context, folder: Path, curves: Path | None, evidence: Pat
     executor = setting.executor(RunOptions(), lambda event: None)
     how = Options(prove=Word.MINIMUM, keeps_engines=False)
     looked = review(setting.problem, how, setting.known, executor)
-    status, code = ending(looked.claim)
     following = looked.following
-    content = document(
+    content = answer_document(
         "explain",
-        status,
-        out=str(folder),
-        name=setting.space.experiment.name,
-        fake=executor.fake,
-        **claim_document(looked.claim, setting.space, findings(setting.space, executor.judged, setting.contract, read)),
+        folder,
+        looked.claim,
+        executor,
+        findings(setting.space, executor.judged, setting.contract, read),
         next=None
         if following is None
         else {
@@ -57,11 +54,10 @@ def explain(ctx: click.Context, folder: Path, curves: Path | None, evidence: Pat
             "purpose": following.purpose.value,
             "constructions": following.constructions,
         },
-        costs=cost_documents(priced(setting.space, executor.judged, setting.contract)),
     )
     if evidence is not None and (why := unpinnable(looked.claim, executor)):
         click.echo(f"xcfg: {evidence} was not written: {why}", err=True)
     elif evidence is not None:
         write_evidence(evidence, looked.claim, executor)
     emit(session, as_json, content, lambda screen: print_search(screen, content))
-    ctx.exit(code)
+    ctx.exit(ending(looked.claim)[1])

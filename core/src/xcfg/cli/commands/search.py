@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from attrs import evolve
 
-from xcfg.cli.output import document, emit, json_option
+from xcfg.cli.output import emit, json_option
 from xcfg.cli.session import Session
 
 if TYPE_CHECKING:
@@ -56,8 +56,7 @@ def search(
     """  # fmt: skip
     from xcfg.analyzer.search.problem import Options, Word
     from xcfg.cli.progress import progress
-    from xcfg.cli.search.costs import cost_documents, priced
-    from xcfg.cli.search.document import claim_document, ending
+    from xcfg.cli.search.document import answer_document, ending
     from xcfg.cli.search.evidence import check_gate, unpinnable, write_gate
     from xcfg.cli.search.findings import findings
     from xcfg.cli.search.looking import keep, look
@@ -87,28 +86,21 @@ def search(
     ):
         looked = look(setting.problem, how, setting.known, executor, _teller(session))
         keep(folder, executor, registry)
-    status, code = ending(looked.claim)
-    content = document(
+    content = answer_document(
         "search",
-        status,
-        out=str(folder),
-        name=loaded.experiment.name,
-        fake=executor.fake,
+        folder,
+        looked.claim,
+        executor,
+        findings(setting.space, executor.judged, setting.contract, ablation=False),
         engines={"constructed": executor.constructed},
         engine_s=executor.engine_s,
-        **claim_document(
-            looked.claim,
-            setting.space,
-            findings(setting.space, executor.judged, setting.contract, ablation=False),
-        ),
-        costs=cost_documents(priced(setting.space, executor.judged, setting.contract)),
     )
     if gate is not None and (why := unpinnable(looked.claim, executor)):
         click.echo(f"xcfg: {gate} was not written: {why}", err=True)
     elif gate is not None:
         write_gate(gate, looked.claim, executor)
     emit(session, as_json, content, lambda screen: print_search(screen, content))
-    ctx.exit(code)
+    ctx.exit(ending(looked.claim)[1])
 
 
 def _teller(session: Session) -> Any:

@@ -3,21 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xcfg.analyzer.search.claim import Claim, Stopped
 from xcfg.analyzer.search.outcome import Verdict
 from xcfg.cli.documents import finding_document
+from xcfg.cli.output import document
+from xcfg.cli.search.costs import cost_documents, priced
 from xcfg.exitcodes import ExitCode
 from xcfg.model.codec import unstructure
 from xcfg.model.json import Json
 from xcfg.model.status import Status
 
 if TYPE_CHECKING:
-    from xcfg.analyzer.search.outcome import Observed
+    from xcfg.analyzer.search.outcome import Observed, Outcome
     from xcfg.analyzer.search.problem import Alignment
+    from xcfg.cli.search.executor import Executor
     from xcfg.model.result import Finding
     from xcfg.planner.alignment_space import AlignmentSpace
+
+
+def answer_document(
+    command: str, folder: Path, claim: Claim, executor: Executor, findings: Sequence[Finding], **more: Json
+) -> dict[str, Json]:
+    """The document of ``search`` or ``explain``, each with its own fields in ``more``."""
+    space = executor.space
+    return document(
+        command,
+        ending(claim)[0],
+        out=str(folder),
+        name=space.experiment.name,
+        fake=executor.fake,
+        **more,
+        **claim_document(claim, space, findings),
+        costs=cost_documents(priced(space, executor.judged, executor.contract)),
+    )
 
 
 def claim_document(claim: Claim, space: AlignmentSpace, findings: Sequence[Finding]) -> dict[str, Json]:
@@ -65,12 +86,18 @@ def named(alignments: Iterable[Alignment]) -> list[Json]:
 
 
 def proof_entry(item: Observed, space: AlignmentSpace) -> dict[str, Json]:
-    """One execution that the claim rests on. ``threshold`` is that of the production dtype's row."""
-    outcome = item.outcome
+    """One execution that the claim rests on."""
     return {
         "case": space.case(item.aligned).id,
         "aligned": sorted(item.aligned),
         "values": unstructure(aligned_values(item.aligned)),
+        **outcome_fields(item.outcome),
+    }
+
+
+def outcome_fields(outcome: Outcome) -> dict[str, Json]:
+    """An outcome in numbers. ``threshold`` is that of the production dtype's row."""
+    return {
         "status": outcome.status.value,
         "within_baseline_row": outcome.within,
         "max_abs_dlogp": outcome.max_abs_dlogp,

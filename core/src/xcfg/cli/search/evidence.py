@@ -11,7 +11,7 @@ from attrs import frozen
 from xcfg.analyzer.search.claim import Claim, Stopped
 from xcfg.cli.documents import case_document
 from xcfg.cli.search.costs import cost_document, priced
-from xcfg.cli.search.document import aligned_values
+from xcfg.cli.search.document import aligned_values, outcome_fields
 from xcfg.cli.search.log import read_log
 from xcfg.cli.search.outcome import outcome_of
 from xcfg.errors import InvalidInput
@@ -76,7 +76,7 @@ def pinned(claim: Claim, executor: Executor) -> Pinned:
         answer=space.case(claim.aligned),
         reference=space.case({choice.knob.name: choice.candidates[0] for choice in space.choices}),
         parts=tuple(parts),
-        unrelated=tuple(case for case in unrelated if len(case.changed) and _one_more(case, answer, executor)),
+        unrelated=tuple(case for case in unrelated if _one_more(case, answer, executor)),
     )
 
 
@@ -92,7 +92,7 @@ def gate_document(claim: Claim, executor: Executor) -> dict[str, Json]:
         "schema": SCHEMA,
         "experiment": space.experiment.name,
         "identity": unstructure(executor.report().identity),
-        "fake": executor.report().fake,
+        "fake": executor.fake,
         "level": claim.rung.level.value,
         "word": None if claim.word is None else claim.word.value,
         "assumption": claim.assumption,
@@ -167,15 +167,7 @@ def _entry(case: Case, executor: Executor) -> dict[str, Json]:
     judged = executor.judged.get(case.id)
     if judged is None:
         return {**entry, "status": "not_executed", "within_baseline_row": None}
-    outcome = outcome_of(judged, executor.contract)
-    return {
-        **entry,
-        "status": outcome.status.value,
-        "within_baseline_row": outcome.within,
-        "max_abs_dlogp": outcome.max_abs_dlogp,
-        "threshold": outcome.threshold,
-        "reason": outcome.reason,
-    }
+    return {**entry, **outcome_fields(outcome_of(judged, executor.contract))}
 
 
 def _within(item: CaseOutcome, executor: Executor) -> bool | None:
