@@ -78,6 +78,12 @@ def _case(scorer="fsdp", **knobs) -> Case:
         ({"training__sharding": "hybrid", "training__world_size": 1}, "at least 2"),
         ({"training__sharding": "unsharded", "training__reduce_dtype": "float32"}, "training.reduce_dtype"),
         ({"training__sharding": "unsharded", "fsdp__master_dtype": "float32"}, "fsdp.master_dtype"),
+        ({"training__context_parallel_size": 2, "training__world_size": 3}, "does not divide the 3 ranks"),
+        ({"training__context_parallel_size": 2, "training__world_size": 1}, "does not divide the 1 ranks"),
+        (
+            {"training__context_parallel_size": 2, "training__world_size": 2, "training__compile": True},
+            "training.compile",
+        ),
     ],
 )
 def test_vetoes(knobs, words) -> None:
@@ -94,6 +100,8 @@ def test_vetoes(knobs, words) -> None:
     "knobs",
     [
         {"training__sharding": "hybrid", "training__world_size": 2},
+        {"training__context_parallel_size": 2, "training__world_size": 4, "training__compile": False},
+        {"training__context_parallel_size": 1, "training__world_size": 3, "training__compile": True},
         {"training__sharding": "full_shard", "training__world_size": 1, "training__reduce_dtype": "float32"},
         {"training__sharding": "unsharded", "training__world_size": 2, "training__reduce_dtype": None},
     ],

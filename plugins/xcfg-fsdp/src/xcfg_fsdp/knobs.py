@@ -29,6 +29,7 @@ MATERIALIZERS = (
     *shared_materializers(SCORER, TARGET),
     row(SCORER, TARGET, "training.sharding", Lifecycle.ENGINE),
     row(SCORER, TARGET, "training.world_size", Lifecycle.ENGINE),
+    row(SCORER, TARGET, "training.context_parallel_size", Lifecycle.ENGINE),
     row(SCORER, TARGET, "training.reduce_dtype", Lifecycle.ENGINE),
     row(
         SCORER,

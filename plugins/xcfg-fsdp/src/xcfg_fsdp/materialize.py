@@ -19,6 +19,7 @@ class FsdpMaterializer(TorchMaterializer):
         **ENGINE_KEYS,
         "training.sharding": "sharding",
         "training.world_size": "world_size",
+        "training.context_parallel_size": "context_parallel",
         "training.reduce_dtype": "reduce_dtype",
         "execution.collective": "collective",
         "fsdp.master_dtype": "master_dtype",

@@ -24,6 +24,21 @@ def hybrid_shape(world_size: int) -> tuple[int, int]:
     return replicas, world_size // replicas
 
 
+def context_group(size: int, world_size: int, device_type: str) -> tuple[object, int]:
+    """(process group, own place) among ``size`` ranks that share rows, neighbours in the order of ranks.
+
+    Raises UnsupportedError where the ranks cannot be split into such groups. Every rank must call it.
+    """
+    from torch.distributed.device_mesh import init_device_mesh
+
+    if world_size % size:
+        raise UnsupportedError(
+            f"{world_size} ranks cannot be split into groups of {size}", where="training.context_parallel_size"
+        )
+    mesh = init_device_mesh(device_type, (world_size // size, size), mesh_dim_names=("data", "context"))["context"]
+    return mesh.get_group(), mesh.get_local_rank()
+
+
 def mesh_of(sharding: str, world_size: int, device_type: str) -> DeviceMesh:
     """A mesh ``(shard,)`` for ``full_shard`` and ``(replicate, shard)`` for ``hybrid``."""
     from torch.distributed.device_mesh import init_device_mesh

@@ -58,6 +58,20 @@ def xcfg_process_environment(side: SideConfig) -> Mapping[str, str]:
 
 
 def _fault(side: SideConfig) -> str:
+    return _context_fault(side) or _sharding_fault(side)
+
+
+def _context_fault(side: SideConfig) -> str:
+    ranks, size = side.knobs.get("training.world_size"), side.knobs.get("training.context_parallel_size")
+    if isinstance(size, int) and size > 1:
+        if isinstance(ranks, int) and ranks % size:
+            return f"training.context_parallel_size: {size} does not divide the {ranks} ranks of training.world_size"
+        if side.knobs.get("training.compile"):
+            return "training.compile: a compiled layer cannot gather keys, as training.context_parallel_size asks"
+    return ""
+
+
+def _sharding_fault(side: SideConfig) -> str:
     sharding, world_size = side.knobs.get("training.sharding"), side.knobs.get("training.world_size")
     if sharding == "hybrid" and world_size == 1:
         return "training.sharding: hybrid replicates shards over ranks, so it needs training.world_size of at least 2"

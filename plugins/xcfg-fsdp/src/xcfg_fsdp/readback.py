@@ -11,6 +11,7 @@ from xcfg_fsdp.mesh import MESH_NAMES
 from xcfg_torch.dtypes import dtype_name
 from xcfg_torch.live import Live
 from xcfg_torch.readback import SHARED, Observed, output_dtype
+from xcfg_torch.readback_scored import context_parallel_size as whole_rows
 
 
 def fsdp_modules(model: Any) -> list[Any]:
@@ -79,6 +80,15 @@ def tensor_parallel_size(live: Live) -> Observed:
     return Unobservable(f"parameters are split over {sorted(others)} as well") if others else 1
 
 
+def context_parallel_size(live: Live) -> Observed:
+    """How many times its own columns of keys each attention call had, where rows are shared; 1 where rows are whole."""
+    if live.share is None or not live.seen.forwards:
+        return whole_rows(live)
+    ratios = {keys / queries for queries, keys in live.seen.gathered}
+    ranks = ratios.pop() if len(ratios) == 1 else 0
+    return int(ranks) if ranks == live.share.size else Unobservable(f"attention calls gathered {live.seen.gathered}")
+
+
 def collective(live: Live) -> Observed:
     """Library of the ranks' process group."""
     import torch.distributed as dist
@@ -108,12 +118,20 @@ def master_dtype(live: Live) -> Observed:
 
 
 def parallel_degrees(live: Live) -> dict[str, int]:
-    """Degree of each parallel mode: ``dp`` unsharded; ``shard`` and, in hybrid, ``replicate`` from the mesh."""
+    """Degree of each parallel mode: ``dp`` unsharded; ``shard`` and, in hybrid, ``replicate`` from the mesh.
+
+    ``context`` ranks share rows; parameters are sharded over them too: it is no factor of the world beside ``shard``.
+    """
+    context = {"context": live.share.size} if live.share else {}
+    return {**_data_degrees(live), **context}
+
+
+def _data_degrees(live: Live) -> dict[str, int]:
     import torch.distributed as dist
 
     groups = param_groups(live.model)
     if not groups:
-        return {"dp": dist.get_world_size()}
+        return {"dp": dist.get_world_size() // (live.share.size if live.share else 1)}
     mesh = groups[0].mesh_info.mesh
     return dict(zip(mesh.mesh_dim_names, mesh.shape, strict=True))
 
@@ -134,7 +152,7 @@ def shard_facts(live: Live) -> dict[str, Json]:
     }
     if groups:
         policy = groups[0].mp_policy
-        facts["mesh"] = parallel_degrees(live)
+        facts["mesh"] = _data_degrees(live)
         facts["policy"] = {
             name: None if getattr(policy, name) is None else dtype_name(getattr(policy, name))
             for name in ("param_dtype", "reduce_dtype")
@@ -155,6 +173,7 @@ READERS: Mapping[str, Callable[[Any], Observed]] = {
     "training.sharding": sharding,
     "training.world_size": world_size,
     "training.tensor_parallel_size": tensor_parallel_size,
+    "training.context_parallel_size": context_parallel_size,
     "training.reduce_dtype": reduce_dtype,
     "execution.collective": collective,
     "training.output_dtype": root_output_dtype,

@@ -12,8 +12,9 @@ from xcfg.model.json import Json
 from xcfg.model.kernel import KernelRequest
 from xcfg.model.sample import TokenBatch
 from xcfg.plugin import Scored, ScoreRequest, ScorerIdentity, ScorerSpec
+from xcfg_fsdp.context import ContextShare, share_columns
 from xcfg_fsdp.group import join, leave
-from xcfg_fsdp.mesh import mesh_of
+from xcfg_fsdp.mesh import context_group, mesh_of
 from xcfg_fsdp.readback import parallel_degrees, reshard, shard_facts
 from xcfg_fsdp.wrap import shard_model
 from xcfg_torch.device import device_of_rank
@@ -44,7 +45,7 @@ class FsdpScorer:
 
     def open(self, spec: ScorerSpec) -> None:
         """Join the ranks, load and shard. Engine settings: those of ``torch`` and ``sharding``, ``reduce_dtype``,
-        ``collective``, ``master_dtype``.
+        ``collective``, ``master_dtype``, ``context_parallel``.
 
         Raises InvalidInput for a directory that is no model, EnvironmentFault for a missing device or launcher,
         UnsupportedError for a model or a world size that cannot be sharded so.
@@ -54,7 +55,15 @@ class FsdpScorer:
         join(spec.rank, spec.world_size, device, spec.engine.get("collective"))
         sharding = spec.engine.get("sharding") or UNSHARDED
         self.live = open_whole(spec, device) if sharding == UNSHARDED else _open_sharded(spec, sharding, device)
+        self._share_rows(int(spec.engine.get("context_parallel") or 1), spec.world_size)
         self._healthy = True
+
+    def _share_rows(self, size: int, world_size: int) -> None:
+        if size == 1:
+            return
+        group, index = context_group(size, world_size, self.live.device.type)
+        self.live.share = ContextShare(group=group, size=size, index=index)
+        share_columns(self.live.model, self.live.share, self.live.seen)
 
     def identity(self) -> ScorerIdentity:
         """Digests of the files this rank loaded; no optimizer exists."""

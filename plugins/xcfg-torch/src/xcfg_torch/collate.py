@@ -35,12 +35,14 @@ class Collation:
     """Sequences a batch (``size``), rows a forward pass (``micro``; None is the whole batch), and padding side.
 
     ``positions`` count from the first token of a sequence (``sequential``) or the first column of its row (``padded``).
+    Rows are padded to a ``multiple`` of columns, which ranks that share rows need.
     """
 
     size: int
     micro: int | None
     padding_side: str
     positions: str = SEQUENTIAL
+    multiple: int = 1
 
 
 @frozen(kw_only=True)
@@ -80,7 +82,8 @@ def steps_of_rank(lengths: Sequence[int], collation: Collation, *, rank: int, wo
         part = Part.OWN if mine == first + rank else Part.REPLICA
         micros = _split(batches[mine], collation.micro)
         count = max(len(_split(batches[index], collation.micro)) for index in dealt)
-        width = max(lengths[row] for row in batches[mine])
+        longest = max(lengths[row] for row in batches[mine])
+        width = -(-longest // collation.multiple) * collation.multiple
         steps += [Step(batch=mine, rows=rows, width=width, part=part) for rows in micros]
         steps += [Step(batch=mine, rows=micros[0], width=width, part=Part.FILLER)] * (count - len(micros))
     return tuple(steps)

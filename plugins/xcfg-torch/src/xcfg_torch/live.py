@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from attrs import Factory, define
 
@@ -14,12 +14,30 @@ if TYPE_CHECKING:
     import torch
 
 
+class Share(Protocol):
+    """The columns of each row that this rank computes, where ``size`` ranks compute a row together."""
+
+    @property
+    def size(self) -> int:
+        """Ranks of one row; a pass has a multiple of so many columns."""
+
+    def first(self, width: int) -> int:
+        """The first of this rank's columns of rows of ``width``."""
+
+    def whole(self, logprobs: torch.Tensor, response: torch.Tensor) -> torch.Tensor:
+        """Logprobs (N,) of all ranks' response tokens, in (row, position) order, from this rank's own.
+
+        ``response`` (B, T) bool. Every rank of the row must call it.
+        """
+
+
 @define(kw_only=True)
 class Live:
     """An open model with its hooks, and the collation, steps and operators of the last scoring call.
 
     ``logits_dtype`` is the dtype the logits were asked for in; ``sequences`` the number of sequences of that
     call's token batch; ``deterministic`` whether its operator was to run under torch's deterministic algorithms.
+    ``share`` is None where this rank computes whole rows.
     """
 
     model: Any
@@ -30,4 +48,5 @@ class Live:
     steps: tuple[Step, ...] = ()
     sequences: int = 0
     deterministic: bool = False
+    share: Share | None = None
     operators: Mapping[str, Callable[..., Any]] = Factory(dict)

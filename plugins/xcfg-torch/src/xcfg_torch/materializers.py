@@ -18,6 +18,7 @@ _RAW = "the torch scorer hands the model's own logits to the logprob kernel"
 ONLY: Mapping[str, Only] = {
     "training.sharding": Only(values=("unsharded",), reason=_ONE_PROCESS),
     "training.world_size": Only(values=(1,), reason=_ONE_PROCESS),
+    "training.context_parallel_size": Only(values=(1,), reason=_ONE_PROCESS),
     "rollout.tensor_parallel_size": Only(values=(1,), reason=_ONE_PROCESS),
     "rollout.enforce_eager": Only(values=(None, True), reason="the torch scorer compiles on the training side only"),
     "rollout.quantization": Only(values=(None,), reason="the torch scorer quantises no weights"),

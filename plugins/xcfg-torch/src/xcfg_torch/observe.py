@@ -38,7 +38,8 @@ class Observation:
     ``activations``: dtypes of the inputs of linear layers. ``logits``: dtypes the model handed on. ``attention``:
     implementations that ran. ``cached``: whether keys and values were handed in or out. ``raw``: whether the operator
     got the model's logits bit for bit. ``operator_columns``: widths of the rows it got. ``deterministic``: states of
-    torch's switch while it ran.
+    torch's switch while it ran. ``gathered``: columns of queries and of keys in each attention call that got its keys
+    from several ranks.
     """
 
     forwards: list[ForwardSeen] = Factory(list)
@@ -47,6 +48,7 @@ class Observation:
     attention: set[str] = Factory(set)
     operator_columns: set[int] = Factory(set)
     deterministic: set[bool] = Factory(set)
+    gathered: list[tuple[int, int]] = Factory(list)
     cached: bool = False
     raw: bool | None = None
 
@@ -58,6 +60,7 @@ class Observation:
         self.attention.clear()
         self.operator_columns.clear()
         self.deterministic.clear()
+        self.gathered.clear()
         self.cached = False
         self.raw = None
 

@@ -40,16 +40,17 @@ class Place:
 def score_batch(live: Live, batch: TokenBatch, request: ScoreRequest, place: Place) -> Scored:
     """Score this rank's rows of ``batch``. Raises InvalidInput for a batch the model cannot score.
 
-    Without a ``batch_size`` among the settings each sequence passes alone. Raises PluginError where no backend is
-    bound for ``selected_logprob``.
+    Without a ``batch_size`` among the settings each sequence passes alone. Of ranks that share rows the first one hands
+    them in. Raises PluginError where no backend is bound for ``selected_logprob``.
     """
     columns = vocab_size(live.model)
     check_batch(batch, columns=columns, positions=max_positions(live.model))
     operator = _operator(request)
-    live.collation = _collation(request.settings)
+    ranks = live.share.size if live.share else 1
+    live.collation = _collation(request.settings, multiple=ranks)
     check_shift(select, padding_side=live.collation.padding_side)
     lengths = [len(prompt) + len(response) for prompt, response in zip(batch.prompts, batch.responses, strict=True)]
-    live.steps = steps_of_rank(lengths, live.collation, rank=place.rank, world_size=place.world_size)
+    live.steps = steps_of_rank(lengths, live.collation, rank=place.rank // ranks, world_size=place.world_size // ranks)
     live.sequences, live.operators = len(batch.ids), request.operators
     live.deterministic = bool(request.settings.get("deterministic"))
     live.seen.reset()
@@ -57,7 +58,7 @@ def score_batch(live: Live, batch: TokenBatch, request: ScoreRequest, place: Pla
     with watch_attention(live.seen.attention):
         for step in live.steps:
             padded, logprobs = _forward(live, batch, step, operator)
-            if step.part is Part.OWN:
+            if step.part is Part.OWN and place.rank % ranks == 0:
                 parts.append(_samples(batch, step.rows, padded, logprobs, place.rank))
     info = rank_info(live, rank=place.rank, world_size=place.world_size, parallel=place.parallel)
     return Scored(samples=concatenate(parts), rank=info, semantics=logprob_semantics(live.model, columns=columns))
@@ -72,12 +73,13 @@ def _operator(request: ScoreRequest) -> Callable[..., Any]:
     return operator
 
 
-def _collation(settings: Mapping[str, Json]) -> Collation:
+def _collation(settings: Mapping[str, Json], *, multiple: int) -> Collation:
     return Collation(
         size=int(settings.get("batch_size") or 1),
         micro=settings.get("micro_size"),
         padding_side=str(settings.get("padding_side") or "right"),
         positions=str(settings.get("position_ids") or SEQUENTIAL),
+        multiple=multiple,
     )
 
 
@@ -94,23 +96,27 @@ def _forward(live: Live, batch: TokenBatch, step: Step, operator: Callable[..., 
             position_ids=padded.position_ids,
             use_cache=False,
         )
-        rows, targets = select(output.logits, padded.input_ids, padded.response)
-        _note_raw(live, output.logits, rows, padded)
+        first = live.share.first(step.width) if live.share else 0
+        rows, targets = select(output.logits, padded.input_ids, padded.response, first=first)
+        _note_raw(live, output.logits, rows, padded.response, first)
         live.seen.operator_columns.add(int(rows.shape[-1]))
         with deterministic_algorithms(live.deterministic):
             logprobs = operator(rows, targets)
             live.seen.deterministic.add(torch.are_deterministic_algorithms_enabled())
+        if live.share:
+            logprobs = live.share.whole(logprobs, padded.response)
     return padded, logprobs.to(device="cpu", dtype=torch.float32).numpy()
 
 
-def _note_raw(live: Live, logits: torch.Tensor, rows: torch.Tensor, padded: Padded) -> None:
+def _note_raw(live: Live, logits: torch.Tensor, rows: torch.Tensor, response: torch.Tensor, first: int) -> None:
     """Compare, bit for bit, the first row given to the operator with the model's own logits before that token."""
     import torch
 
     if not len(rows):
         return
-    row, column = (int(index) for index in padded.response.nonzero()[0])
-    own, given = logits[row, column - 1].contiguous(), rows[0].contiguous()
+    places = ((int(row), int(column) - 1 - first) for row, column in response.nonzero())
+    row, column = next((row, column) for row, column in places if 0 <= column < logits.shape[1])
+    own, given = logits[row, column].contiguous(), rows[0].contiguous()
     same = own.dtype == given.dtype and torch.equal(own.view(torch.uint8), given.view(torch.uint8))
     live.seen.raw = same and live.seen.raw is not False
 

@@ -27,7 +27,6 @@ _WHOLE_ROWS = "the shipped logprob kernels take whole rows of logits"
 
 SHARED_ONLY: Mapping[str, Only] = {
     "training.tensor_parallel_size": Only(values=(1,), reason="every rank of this scorer computes whole layers"),
-    "training.context_parallel_size": Only(values=(1,), reason="every rank of this scorer passes whole sequences"),
     "layout.vocab_padding": Only(values=(1,), reason="the checkpoint's output head is loaded as it is"),
     "layout.packing": Only(
         values=(False,),

@@ -1,0 +1,117 @@
+"""Context parallelism: rows shared by ranks give the bits of whole rows, and what cannot be shared is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+import transformers
+
+from xcfg.errors import UnsupportedError
+from xcfg_fsdp.context import ContextShare
+from xcfg_fsdp.context_limits import check_calls, check_model
+from xcfg_fsdp.testing.cases import TRAINING, fsdp_play
+from xcfg_torch.testing.cases import played as torch_played
+from xcfg_torch.testing.oracle import oracle_logprobs
+from xcfg_torch.testing.ranks import joined, play_ranks
+
+CONTEXT = "training.context_parallel_size"
+PLAIN = {"training.compute_dtype": "bfloat16"}
+EAGER = {"training.compute_dtype": "float32", "training.attention_backend": "eager", "layout.padding_side": "left"}
+LAUNCHES = {
+    "two": (2, {**EAGER, "training.sharding": "unsharded"}),
+    "four": (4, {**PLAIN, "training.sharding": "full_shard", "batch.micro_size": 2}),
+}
+
+
+@pytest.fixture(scope="module", params=list(LAUNCHES))
+def launched(request, checkpoint, batch, tmp_path_factory):
+    """(ranks, requested knobs, one document a rank)."""
+    ranks, knobs = LAUNCHES[request.param]
+    knobs = {**TRAINING, **knobs, "training.world_size": ranks, CONTEXT: 2}
+    folder = tmp_path_factory.mktemp("context") / request.param
+    return ranks, knobs, play_ranks(fsdp_play(checkpoint, knobs), batch, folder, ranks=ranks)
+
+
+def test_bits_are_those_of_whole_rows(launched, checkpoint, batch) -> None:
+    _, knobs, documents = launched
+    same = {name: knobs[name] for name in (*EAGER, "batch.micro_size")}
+    (single,) = torch_played(checkpoint, batch, same).scored
+    samples = joined(documents)
+    for name in ("sequence", "input_ids", "position_ids", "action_mask", "logprobs"):
+        assert getattr(samples, name).tobytes() == getattr(single.samples, name).tobytes(), name
+
+
+def test_float64_agrees(launched, checkpoint, batch) -> None:
+    _, knobs, documents = launched
+    if knobs["training.compute_dtype"] == "float32":
+        difference = np.abs(joined(documents).logprobs - np.concatenate(oracle_logprobs(checkpoint, batch)))
+        assert difference.max() < 1e-5
+
+
+def test_the_first_rank_of_each_group_hands_in_the_rows(launched) -> None:
+    ranks, _, documents = launched
+    # groups (0 1) and (2 3); batches (0 1 2), (3 4 5), (6) dealt to the groups in turn
+    rows = {2: [[0, 1, 2, 3, 4, 5, 6], []], 4: [[0, 1, 2, 6], [], [3, 4, 5], []]}
+    assert [document["samples"][0].sequence.tolist() for document in documents] == rows[ranks]
+
+
+def test_values_are_observed_on_every_rank(launched) -> None:
+    ranks, requested, documents = launched
+    whole = requested["training.sharding"] == "unsharded"
+    compute = requested["training.compute_dtype"]
+    chosen = {
+        "training.output_dtype": compute,
+        "execution.collective": "gloo",
+        "batch.micro_size": requested["batch.micro_size"] or 3,
+        "training.reduce_dtype": None if whole else compute,
+        "fsdp.master_dtype": "float32",
+    }
+    for document in documents:
+        assert document["observed"] == {**requested, **chosen}
+        assert document["rank"]["parallel"] == {**({"dp": 1} if whole else {"shard": ranks}), "context": 2}
+        assert document["states"][0] == document["states"][1]
+        shapes = document["rank"]["facts"]["forward_shapes"]
+        assert all(width % 2 == 0 for _, width in shapes)
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        (transformers.MistralConfig(sliding_window=8), "sliding_attention"),
+        (transformers.Qwen3Config(layer_types=["full_attention", "sliding_attention"] * 16), "sliding_attention"),
+        (transformers.MistralConfig(sliding_window=None), None),
+        (transformers.LlamaConfig(), None),
+    ],
+)
+def test_layers_that_mix_columns_otherwise_are_refused(config, words) -> None:
+    model = type("Model", (), {"config": config})()
+    if words is None:
+        check_model(model)
+        return
+    with pytest.raises(UnsupportedError, match=words):
+        check_model(model)
+
+
+def test_a_pass_in_which_a_layer_gathered_nothing_is_refused() -> None:
+    model = type("Model", (), {"config": transformers.LlamaConfig(num_hidden_layers=3)})()
+    check_calls(model, 3)
+    with pytest.raises(UnsupportedError, match="2 calls and has 3 layers"):
+        check_calls(model, 2)
+
+
+def test_columns_of_a_rank() -> None:
+    shares = [ContextShare(group=None, size=4, index=index) for index in range(4)]
+    assert [share.columns(12) for share in shares] == [slice(0, 3), slice(3, 6), slice(6, 9), slice(9, 12)]
+
+
+@pytest.mark.gpu2
+@pytest.mark.skipif(
+    torch.cuda.device_count() < 2, reason=f"needs two CUDA devices and NCCL, torch sees {torch.cuda.device_count()}"
+)
+def test_two_gpus_over_nccl(checkpoint, batch, tmp_path) -> None:
+    knobs = {**PLAIN, "training.world_size": 2, CONTEXT: 2, "torch.device": "cuda"}
+    documents = play_ranks(fsdp_play(checkpoint, knobs), batch, tmp_path / "launch", ranks=2)
+    (single,) = torch_played(checkpoint, batch, {**PLAIN, "torch.device": "cuda"}).scored
+    assert np.abs(joined(documents).logprobs - single.samples.logprobs).max() < 0.05
+    assert all(document["observed"][CONTEXT] == 2 for document in documents)
