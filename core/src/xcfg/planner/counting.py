@@ -47,8 +47,8 @@ def too_many(number: int, max_cases: int, mode: Mode, *, at_least: bool = False)
     """The error for a plan of ``number`` cases."""
     ways = ["--max-cases to allow them", "--filter or fewer values on the axes"]
     ways += {
-        Mode.PRODUCT: ["--mode pairwise, or one_at_a_time"],
-        Mode.TWO_AT_A_TIME: ["--mode pairwise, or one_at_a_time"],
+        Mode.PRODUCT: ["--mode pairwise", "--mode one_at_a_time"],
+        Mode.TWO_AT_A_TIME: ["--mode pairwise", "--mode one_at_a_time"],
         Mode.PAIRWISE: ["--mode one_at_a_time"],
     }.get(mode, [])
     said = f"at least {number}" if at_least else str(number)
