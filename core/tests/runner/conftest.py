@@ -29,6 +29,7 @@ ODD = (
         for cls in (
             *("Daemons", "DaemonsThenHang", "SlowSecond", "CrashSecond", "Flaky", "AbortsAtExit", "WrongWeights"),
             *("NoMemory", "NoSampler", "Jitter", "Environment", "BigSampler"),
+            *("HangsAtOpen", "HangsAtClose"),
         )
     ),
     _odd("Absent", requires=("no_such_engine",), install="pip install no-such-engine"),
@@ -41,6 +42,7 @@ class StubRegistry:
     """The fakes and the odd scorers, with the fakes' materializers for all of them."""
 
     environment: dict[str, str] = Factory(dict)
+    interpreters: dict[Role, str] = Factory(dict)
     choosy: bool = False
     plugins: tuple[()] = ()
 
@@ -61,6 +63,9 @@ class StubRegistry:
 
     def contract(self, id_or_path, *, root=Path()):
         return next(item for item in shipped_contracts() if item.ref.id == id_or_path)
+
+    def interpreter(self, role):
+        return self.interpreters.get(role, "")
 
     def process_environment(self, side):
         return dict(self.environment)
@@ -127,10 +132,12 @@ class World:
             reference=reference,
         )
 
-    def run(self, plan: Plan, registry=None, on_event=None, **options):
+    def run(self, plan: Plan, registry=None, on_event=None, executor=None, **options):
         options = {"timeout": 60.0, "jobs": 1, **options}
         events = on_event or (lambda event: None)
-        return execute(plan, registry or StubRegistry(), self.out, RunOptions(**options), on_event=events)
+        return execute(
+            plan, registry or StubRegistry(), self.out, RunOptions(**options), on_event=events, executor=executor
+        )
 
 
 def _make_world(root: Path, patch: pytest.MonkeyPatch) -> World:

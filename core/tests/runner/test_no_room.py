@@ -4,16 +4,16 @@ import resource
 import sys
 
 from xcfg.model.status import Status
-from xcfg.runner import collect, group_run
+from xcfg.runner import collect, launching
 from xcfg.runner.artifacts import load_run
 from xcfg.runner.events import SideFailed
 
 
 def test_an_engine_that_fills_the_disk_is_an_environment_error(world, monkeypatch):
     side, good = world.side("rollout", "BigSampler"), world.side("rollout")
-    plain = group_run.command
+    plain = launching.command
     limit = ["/bin/sh", "-c", 'ulimit -f 2048; exec "$0" "$@"', sys.executable]  # 1 MiB; this engine writes 8
-    monkeypatch.setattr(group_run, "command", lambda *args: [*limit, *plain(*args)[1:]])
+    monkeypatch.setattr(launching, "command", lambda *args: [*limit, *plain(*args)[1:]])
     report = world.run(world.plan((side, good)))
     failure = report.sides[side.digest()].failure
     assert failure.status == Status.ENVIRONMENT_ERROR

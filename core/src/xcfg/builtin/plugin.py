@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xcfg.builtin.contracts import shipped_contracts
+from xcfg.builtin.executors import EXECUTORS
 from xcfg.builtin.importers import FILE_FORMATS, IMPORTERS
 from xcfg.builtin.knobs import KNOBS
 from xcfg.builtin.profiles import PROFILES
+from xcfg.model.executor import ExecutorDescriptor
 from xcfg.model.importer import FileFormatDescriptor, ImporterDescriptor
 from xcfg.model.knob import Knob
 from xcfg.model.profile import ProfileDescriptor
@@ -43,3 +45,9 @@ def xcfg_importers() -> Sequence[ImporterDescriptor]:
 def xcfg_file_formats() -> Sequence[FileFormatDescriptor]:
     """The containers core opens."""
     return FILE_FORMATS
+
+
+@hookimpl
+def xcfg_executors() -> Sequence[ExecutorDescriptor]:
+    """The executor of this machine."""
+    return EXECUTORS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 
 from attrs import field, frozen
 
@@ -47,6 +48,10 @@ class SideConfig:
 
     def digest(self) -> str:
         """SHA-256 of the normalised configuration."""
+        return self._digest
+
+    @cached_property
+    def _digest(self) -> str:
         return digest(self.key())
 
 

@@ -106,6 +106,8 @@ def converter() -> cattrs.Converter:
         inner: Callable[[Any, Any], Any] = make_dict_structure_fn(cls, made, _cattrs_forbid_extra_keys=True, **fields)
 
         def hook(value: Any, tp: Any) -> Any:
+            if type(value) is cls:  # a reader may structure once what stands in many places
+                return value
             if not isinstance(value, Mapping):
                 raise TypeError(f"expected a mapping, got {_shown(value)}")
             return inner(value, tp)
@@ -191,17 +193,29 @@ def unknown(what: str, name: str, known: list[str]) -> str:
     return f"unknown {what} {name!r}" + (f", did you mean {near[0]!r}?" if near else "")
 
 
+_PLAIN = (str, bool, int, float)
+
+
 def unstructure(value: Any) -> Json:
     """Plain JSON of a model value; fields with ``init=False`` are left out."""
-    if attrs.has(type(value)):
-        return {item.name: unstructure(getattr(value, item.name)) for item in attrs.fields(type(value)) if item.init}
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, Mapping):
-        return {str(key): unstructure(item) for key, item in value.items()}
+    kind: Any = type(value)
+    if value is None or kind in _PLAIN:  # most values are, and asking for Mapping is slow
+        return value
+    if (names := _given(kind)) is not None:
+        return {name: unstructure(getattr(value, name)) for name in names}
     if isinstance(value, list | tuple):
         return [unstructure(item) for item in value]
+    if isinstance(value, Mapping):
+        return {str(key): unstructure(item) for key, item in value.items()}
+    if isinstance(value, Enum):
+        return value.value
     return thaw(value)
+
+
+@cache
+def _given(kind: Any) -> tuple[str, ...] | None:
+    """Names of the fields that a model class is made from; None for any other class."""
+    return tuple(item.name for item in attrs.fields(kind) if item.init) if attrs.has(kind) else None
 
 
 def load_json(text: str | bytes, *, where: str = "") -> Json:

@@ -11,13 +11,14 @@ Json: TypeAlias = Any
 
 
 _SCALARS = (str, bool, int, float)
+_MAPPINGS = (dict, MappingProxyType)
 
 
 def freeze(value: Json) -> Json:
     """A copy no receiver can change: mappings become read-only views, lists become tuples."""
     if value is None or type(value) in _SCALARS:  # most values are, and asking for Mapping is slow
         return value
-    if isinstance(value, Mapping):
+    if type(value) in _MAPPINGS or isinstance(value, Mapping):
         return MappingProxyType({str(key): freeze(item) for key, item in value.items()})
     if isinstance(value, list | tuple):
         return tuple(freeze(item) for item in value)
@@ -26,7 +27,9 @@ def freeze(value: Json) -> Json:
 
 def thaw(value: Json) -> Json:
     """The plain dicts and lists that ``json.dumps`` accepts."""
-    if isinstance(value, Mapping):
+    if value is None or type(value) in _SCALARS:
+        return value
+    if type(value) in _MAPPINGS or isinstance(value, Mapping):
         return {key: thaw(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [thaw(item) for item in value]

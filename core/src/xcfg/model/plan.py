@@ -17,6 +17,7 @@ class Plan:
 
     ``root`` is the folder that relative paths of the experiment start from; ``dimensions`` the ordered coordinate
     names of the cube; ``tokens`` the declared token source with the digest of the files it names.
+    ``tokens`` also holds the ``limit`` of a smoke test, which compares a part of the source.
     ``reference`` is the baseline where a slice or filter left it out of ``cases``: it still gives the token batch.
     """
 
@@ -33,6 +34,12 @@ class Plan:
     def runnable(self) -> tuple[Case, ...]:
         """Cases that were not rejected."""
         return tuple(case for case in self.cases if case.rejected is None)
+
+    @property
+    def limit(self) -> int | None:
+        """Active tokens that the batch of a limited run has at most; None where the whole source is compared."""
+        found: int | None = self.tokens.get("limit")
+        return found
 
     def case(self, case_id: str) -> Case:
         """The case of this id, the baseline even where it is not among ``cases``. Raises KeyError."""

@@ -44,6 +44,8 @@ def faults(contribution: Contribution) -> Iterator[str]:
         yield from _target_faults(f"file format {file_format.id!r}", file_format.target)
         if not file_format.suffixes or not all(suffix.startswith(".") for suffix in file_format.suffixes):
             yield f"file format {file_format.id!r} needs suffixes that begin with a dot"
+    for executor in contribution.executors:
+        yield from _target_faults(f"executor {executor.id!r}", executor.target)
 
 
 def _knob_faults(knob: Knob, contribution: Contribution) -> Iterator[str]:

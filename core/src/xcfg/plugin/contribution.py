@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from attrs import field, frozen
 
+from xcfg.model.executor import ExecutorDescriptor
 from xcfg.model.experiment import ProfileSpec, SliceSpec
 from xcfg.model.importer import FileFormatDescriptor, ImporterDescriptor
 from xcfg.model.json import tupled
@@ -24,6 +25,7 @@ Descriptor = (
     | ToleranceContract
     | ImporterDescriptor
     | FileFormatDescriptor
+    | ExecutorDescriptor
 )
 Key = tuple[str, str]
 """Kind and identifier: ``("knob", "rollout.dtype")``, ``("backend", "selected_logprob/reference")``."""
@@ -43,6 +45,7 @@ class Contribution:
     contracts: tuple[ToleranceContract, ...] = field(default=(), converter=tupled)
     importers: tuple[ImporterDescriptor, ...] = field(default=(), converter=tupled)
     file_formats: tuple[FileFormatDescriptor, ...] = field(default=(), converter=tupled)
+    executors: tuple[ExecutorDescriptor, ...] = field(default=(), converter=tupled)
 
     def items(self) -> Iterator[tuple[Key, Descriptor]]:
         """Every descriptor with its key."""
@@ -65,6 +68,8 @@ class Contribution:
             yield ("importer", importer.id), importer
         for file_format in self.file_formats:
             yield ("file_format", file_format.id), file_format
+        for executor in self.executors:
+            yield ("executor", executor.id), executor
 
 
 def materializer_key(knob: str, scorer: str) -> Key:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 import pluggy
 
 from xcfg.model.case import Case, Rejection, SideConfig
+from xcfg.model.executor import ExecutorDescriptor
 from xcfg.model.importer import FileFormatDescriptor, ImporterDescriptor
 from xcfg.model.json import Json
 from xcfg.model.knob import Knob
@@ -76,6 +77,14 @@ def xcfg_importers() -> Sequence[ImporterDescriptor]:
 @hookspec
 def xcfg_file_formats() -> Sequence[FileFormatDescriptor]:
     """How recorded files of some suffixes are opened. A suffix belongs to one file format."""
+
+
+@hookspec
+def xcfg_executors() -> Sequence[ExecutorDescriptor]:
+    """Executors, chosen by id (``xcfg run --executor ID``): where the processes of a launch run.
+
+    The object behind an id follows :class:`xcfg.plugin.executor.Executor`. Core brings ``local``.
+    """
 
 
 # plan: called for each generated case

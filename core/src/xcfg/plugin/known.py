@@ -9,6 +9,8 @@ from xcfg.plugin.contribution import Key
 _PLUGINS = ("torch", "fsdp", "vllm", "megatron", "deepspeed", "kernels")
 _IDS: MappingProxyType[Key, str] = MappingProxyType(
     {
+        ("executor", "ray"): "xcfg-ray",
+        ("executor", "slurm"): "xcfg-slurm",
         **{("scorer", name): f"xcfg-{name}" for name in ("torch", "fsdp", "vllm", "megatron", "deepspeed")},
         ("backend", "selected_logprob/production"): "xcfg-kernels",
         ("backend", "selected_logprob/reference"): "xcfg-kernels",

@@ -12,6 +12,7 @@ import pluggy
 from attrs import evolve, frozen
 
 from xcfg.model.codec import unknown
+from xcfg.model.executor import ExecutorDescriptor
 from xcfg.model.importer import FileFormatDescriptor, ImporterDescriptor
 from xcfg.model.knob import Knob
 from xcfg.model.profile import ProfileDescriptor
@@ -34,6 +35,7 @@ _REGISTER: MappingProxyType[str, tuple[str, type]] = MappingProxyType(
         "xcfg_tolerance_contracts": ("contracts", ToleranceContract),
         "xcfg_importers": ("importers", ImporterDescriptor),
         "xcfg_file_formats": ("file_formats", FileFormatDescriptor),
+        "xcfg_executors": ("executors", ExecutorDescriptor),
     }
 )
 

@@ -12,12 +12,13 @@ from attrs import evolve
 
 from xcfg.errors import InvalidInput, PluginError
 from xcfg.model.case import Case, Rejection, SideConfig
+from xcfg.model.executor import ExecutorDescriptor
 from xcfg.model.experiment import ProfileSpec, SliceSpec
 from xcfg.model.ids import canonical
 from xcfg.model.importer import FileFormatDescriptor, ImporterDescriptor
 from xcfg.model.json import Json
 from xcfg.model.knob import Knob
-from xcfg.model.scorer import KernelBackendDescriptor, MaterializerDescriptor, ScorerDescriptor
+from xcfg.model.scorer import KernelBackendDescriptor, MaterializerDescriptor, Role, ScorerDescriptor
 from xcfg.model.tolerance import ToleranceContract
 from xcfg.plugin.contribution import Key, backend_key, describe_key, materializer_key
 from xcfg.plugin.hooks import ask
@@ -30,15 +31,22 @@ from xcfg.plugin.tolerance import load_contract
 T = TypeVar("T")
 
 
-def load_registry(*, disabled: Collection[str] = (), plugins: bool = True, allow_fake: bool = False) -> Registry:
-    """Import every plugin that may be used and take in what it registers.
+def load_registry(
+    *,
+    disabled: Collection[str] = (),
+    plugins: bool = True,
+    allow_fake: bool = False,
+    interpreters: Mapping[Role, str] = MappingProxyType({}),
+) -> Registry:
+    """Import every plugin that may be used and take in what it registers. ``interpreters`` as in :class:`Registry`.
 
     ``disabled`` and ``plugins`` as in :func:`xcfg.plugin.inventory.inventory`; the variable ``XCFG_DISABLE_PLUGINS``
     is the caller's to read (:func:`xcfg.plugin.inventory.disabled_by_environment`). Never raises for a broken plugin:
     see :attr:`Registry.failures`.
     """
     manager = new_manager()
-    return Registry(load_plugins(inventory(disabled, plugins=plugins), manager), manager, allow_fake=allow_fake)
+    loaded = load_plugins(inventory(disabled, plugins=plugins), manager)
+    return Registry(loaded, manager, allow_fake=allow_fake, interpreters=interpreters)
 
 
 def _texts(value: object) -> bool:
@@ -54,16 +62,27 @@ class Registry:
     """
 
     def __init__(
-        self, loaded: Sequence[LoadedPlugin], manager: pluggy.PluginManager | None = None, *, allow_fake: bool = False
+        self,
+        loaded: Sequence[LoadedPlugin],
+        manager: pluggy.PluginManager | None = None,
+        *,
+        allow_fake: bool = False,
+        interpreters: Mapping[Role, str] = MappingProxyType({}),
     ) -> None:
-        """Index the plugins.
+        """Index the plugins. ``interpreters`` are those of the sides' ranks where it is not this one.
 
         Without ``manager`` (descriptors of another interpreter) no hook of a later phase is called.
         """
+        self._interpreters = dict(interpreters)
         self._loaded = tuple(loaded)
         self._index = build_index(self._loaded)
         self._manager = manager or new_manager()
         self._allow_fake = allow_fake
+        self._materializers: dict[str, Mapping[str, MaterializerDescriptor]] = {}
+
+    def interpreter(self, role: Role) -> str:
+        """The interpreter of a side's ranks; empty for this one."""
+        return self._interpreters.get(role, "")
 
     @property
     def loaded(self) -> tuple[LoadedPlugin, ...]:
@@ -104,8 +123,11 @@ class Registry:
 
     def materializers(self, scorer: str) -> Mapping[str, MaterializerDescriptor]:
         """The usable materializers of a scorer by knob name."""
-        every = self._all("materializer", MaterializerDescriptor).values()
-        return MappingProxyType({item.knob: item for item in every if item.scorer == scorer})
+        if scorer not in self._materializers:  # asked for every side run, over all knobs of all scorers
+            every = self._all("materializer", MaterializerDescriptor).values()
+            own = {item.knob: item for item in every if item.scorer == scorer}
+            self._materializers[scorer] = MappingProxyType(own)
+        return self._materializers[scorer]
 
     def backends(self) -> Mapping[tuple[str, str], KernelBackendDescriptor]:
         """Every kernel backend by (operator, id), fakes included."""
@@ -157,6 +179,14 @@ class Registry:
     def file_formats(self) -> Mapping[str, FileFormatDescriptor]:
         """Every file format by id."""
         return self._all("file_format", FileFormatDescriptor)
+
+    def executors(self) -> Mapping[str, ExecutorDescriptor]:
+        """Every executor by id."""
+        return self._all("executor", ExecutorDescriptor)
+
+    def executor(self, id: str) -> ExecutorDescriptor:
+        """The executor of this id."""
+        return self._one(("executor", id), ExecutorDescriptor)
 
     def owner(self, kind: str, name: str | tuple[str, str]) -> str:
         """The distribution that registered an id.

@@ -13,7 +13,7 @@ from pathlib import Path
 from attrs import evolve
 
 from xcfg.errors import ArtifactError, UnsupportedError
-from xcfg.model.codec import load_json, structure, unstructure
+from xcfg.model.codec import unstructure
 from xcfg.model.json import Json
 from xcfg.model.sample import TokenBatch
 from xcfg.model.scorer import Launch
@@ -22,7 +22,7 @@ from xcfg.runner.child_builds import Builds
 from xcfg.runner.child_engine import Knobs, open_scorer, prepare
 from xcfg.runner.child_score import score_step
 from xcfg.runner.frozen import load_frozen
-from xcfg.runner.launch import LaunchSpec, SampleTask
+from xcfg.runner.launch import LaunchSpec, SampleTask, read_spec
 from xcfg.runner.rank_record import closed_name, sampled_name
 from xcfg.runner.reporter import Reporter
 
@@ -30,7 +30,7 @@ from xcfg.runner.reporter import Reporter
 def main(arguments: list[str]) -> int:
     """Run the launch described in the file ``arguments[0]``; returns the exit code."""
     path = Path(arguments[0])
-    spec = structure(load_json(path.read_bytes(), where=str(path)), LaunchSpec)
+    spec = read_spec(path)
     rank, world_size = _place(spec)
     reporter = Reporter(folder=Path(spec.folder), rank=rank)
     if world_size != spec.world_size:

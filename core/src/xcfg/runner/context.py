@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from attrs import frozen
 
 from xcfg.plugin.checkpoint import CheckpointDigest
+from xcfg.plugin.executor import Executor
 from xcfg.plugin.protocols import Prompt
 from xcfg.runner.events import Event
 from xcfg.runner.lookup import Lookup
@@ -29,3 +30,4 @@ class Context:
     prompts: tuple[Prompt, ...]
     emit: Callable[[Event], None]
     stop: threading.Event
+    executor: Executor

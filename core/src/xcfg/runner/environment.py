@@ -37,10 +37,13 @@ LAUNCH = "XCFG_LAUNCH"
 """Carried by every process of a launch, so that a stray one can be told from others."""
 
 
-def child_environment(
-    config: SideConfig, registry: Lookup, launch: str, caller: Mapping[str, str] = os.environ
-) -> dict[str, str]:
-    """The whole environment of one engine's processes. Raises PluginError where plugins disagree."""
-    inherited = {name: value for name, value in caller.items() if name in INHERITED or name.startswith("LC_")}
+def declared_environment(config: SideConfig, registry: Lookup, launch: str) -> dict[str, str]:
+    """What a launch sets itself. Raises PluginError where plugins disagree."""
     own = {"PYTHONUNBUFFERED": "1", LAUNCH: launch}  # unbuffered: a killed process leaves its last words
-    return {**inherited, **registry.process_environment(config), **own}
+    return {**registry.process_environment(config), **own}
+
+
+def child_environment(declared: Mapping[str, str], machine: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """The whole environment of one engine's processes: what is declared, and a short list from the machine."""
+    inherited = {name: value for name, value in machine.items() if name in INHERITED or name.startswith("LC_")}
+    return {**inherited, **declared}

@@ -9,8 +9,8 @@ from attrs import frozen
 from xcfg.errors import ArtifactError, InvalidInput
 from xcfg.model.codec import load_json, structure
 from xcfg.model.result import Finding
+from xcfg.plugin.executor import Ended, Ending
 from xcfg.runner.durable import write_json
-from xcfg.runner.supervisor import Ended, Ending
 
 NAME = "exit.json"
 
@@ -31,7 +31,10 @@ def write_exit(launch: Path, ended: Ended, *, complete: bool) -> None:
 
 
 def exit_findings(launch: Path) -> tuple[Finding, ...]:
-    """A finding where the processes went wrong after their results were sealed: the results stand."""
+    """A finding where the processes went wrong after their results were sealed: the results stand.
+
+    A machine that goes away says nothing about the processes.
+    """
     path = launch / NAME
     if not path.is_file():  # the coordinator died before it could tell
         return ()
@@ -39,7 +42,7 @@ def exit_findings(launch: Path) -> tuple[Finding, ...]:
         found = structure(load_json(path.read_bytes(), where=str(path)), Exit)
     except InvalidInput as error:
         raise ArtifactError(faults=error.faults) from error
-    if not found.complete or (found.ending is Ending.EXITED and found.code == 0):
+    if not found.complete or found.ending is Ending.LOST or (found.ending is Ending.EXITED and found.code == 0):
         return ()
     return (
         Finding(

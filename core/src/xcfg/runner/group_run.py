@@ -13,54 +13,62 @@ from xcfg.model.case import SideConfig
 from xcfg.model.json import tupled
 from xcfg.model.sample import TokenBatch
 from xcfg.model.status import Status
+from xcfg.plugin.executor import JOB, Ended, Ending, Job
 from xcfg.runner.artifacts import launch_findings
+from xcfg.runner.clock import limit_of
 from xcfg.runner.collect import Collector
 from xcfg.runner.context import Context
 from xcfg.runner.durable import encode, make_folders, write_new
-from xcfg.runner.environment import child_environment
+from xcfg.runner.environment import declared_environment
 from xcfg.runner.exits import write_exit
-from xcfg.runner.launch import LaunchSpec
+from xcfg.runner.launch import LaunchSpec, folders, placed
+from xcfg.runner.launching import LOGS, SPEC
 from xcfg.runner.rank_record import record_name
 from xcfg.runner.report import SideRun
 from xcfg.runner.reporter import NO_ROOM_EXIT
 from xcfg.runner.schedule import Group
 from xcfg.runner.specify import specify
 from xcfg.runner.staging import LogParts, first_failure, phase, present
-from xcfg.runner.supervisor import Ended, Ending, command, supervise
 
 
 @frozen(kw_only=True)
 class GroupOutcome:
-    """What one launch gave. ``left`` are side runs it did not come to: they need another engine."""
+    """What one launch gave. ``left`` are side runs it did not come to: they need another engine.
+
+    ``lost``: the launch's machine went away, which is nobody's fault among the side runs.
+    """
 
     runs: tuple[SideRun, ...] = field(converter=tupled)
     left: tuple[SideConfig, ...] = field(default=(), converter=tupled)
     tokens: TokenBatch | None = None
     sampling: SideFailure | None = None
     seconds: float = 0.0
+    lost: bool = False
 
 
-def run_group(group: Group, context: Context, tokens: TokenBatch | None) -> GroupOutcome:
-    """Launch the group's engine once and take over all it gives. Never raises for what goes wrong in the launch."""
+def run_group(group: Group, context: Context, tokens: TokenBatch | None, *, may_lose: bool = True) -> GroupOutcome:
+    """Launch the group's engine once and take over all it gives. Never raises for what goes wrong in the launch.
+
+    Where the launch's machine goes away, its unfinished side runs are left over if it ``may_lose`` one, else they fail.
+    """
     try:
         launch = context.store.new_launch()
-        spec = specify(group, context, launch)
-        _lay_out(spec, launch)
+        told = specify(group, context, launch)
+        spec = placed(told, launch)
+        job = _job(told, group, context, launch)
+        _lay_out(told, spec, job, launch)
     except EnvironmentFault as error:
-        return _without_room(group, tokens, error)
+        return _not_launched(group, tokens, error)
     collector = Collector(
-        context=context, group=group, spec=spec, launch=launch, logs=LogParts(launch / "logs"), tokens=tokens
+        context=context, group=group, spec=spec, launch=launch, logs=LogParts(launch / LOGS), tokens=tokens
     )
-    ended = supervise(
-        command(launch / "spec.json", spec.launch, spec.world_size, launch / "logs"),
-        child_environment(group.engine, context.registry, uuid.uuid4().hex),
-        launch / "logs",
-        collector.collect,
-        context.options.timeout,
-        context.stop,
-    )
-    unfinished = collector.left or collector.tokens is None
-    if unfinished and not collector.explained and ended.ending is not Ending.STOPPED:
+    try:
+        ended = context.executor.run(job, collector.collect, context.stop)
+    except EnvironmentFault as error:
+        return _not_launched(group, tokens, error)
+    unfinished = bool(collector.left) or collector.tokens is None
+    lost = unfinished and ended.ending is Ending.LOST and may_lose
+    if unfinished and not collector.explained and not context.stop.is_set() and not lost:
         _explain(collector, ended)
     write_exit(launch, ended, complete=collector.clean)
     findings = launch_findings(context.store, launch.name)
@@ -70,19 +78,33 @@ def run_group(group: Group, context: Context, tokens: TokenBatch | None) -> Grou
         tokens=collector.tokens,
         sampling=collector.sampling,
         seconds=ended.seconds,
+        lost=lost,
     )
 
 
-def _lay_out(spec: LaunchSpec, launch: Path) -> None:
-    folders = [Path(step.folder) for step in spec.steps]
-    if spec.sample is not None:
-        folders.append(Path(spec.sample.folder))
-    for folder in (Path(spec.folder), launch / "logs", *folders):
+def _job(spec: LaunchSpec, group: Group, context: Context, launch: Path) -> Job:
+    folder = context.store.relative(launch)
+    tokens = () if spec.sample else (context.store.relative(context.store.tokens),)
+    return Job(
+        root=str(context.store.root),
+        folder=folder,
+        inputs=(f"{folder}/{SPEC}", f"{folder}/{JOB}", *tokens),
+        launch=spec.launch,
+        ranks=spec.world_size,
+        environment=declared_environment(group.engine, context.registry, uuid.uuid4().hex),
+        limits=context.options.limits,
+        python=context.registry.interpreter(group.engine.role),
+    )
+
+
+def _lay_out(told: LaunchSpec, spec: LaunchSpec, job: Job, launch: Path) -> None:
+    for folder in (launch / LOGS, *folders(spec)):
         make_folders(folder)
-    write_new(launch / "spec.json", encode(spec))
+    write_new(launch / SPEC, encode(told))
+    write_new(launch / JOB, encode(evolve(job, root="")))
 
 
-def _without_room(group: Group, tokens: TokenBatch | None, error: EnvironmentFault) -> GroupOutcome:
+def _not_launched(group: Group, tokens: TokenBatch | None, error: EnvironmentFault) -> GroupOutcome:
     failure = SideFailure(status=Status.ENVIRONMENT_ERROR, reason=str(error))
     runs = [SideRun(config=config, failure=failure) for config in group.sides]
     return GroupOutcome(runs=runs, tokens=tokens, sampling=failure if tokens is None else None)
@@ -100,7 +122,10 @@ def _explain(collector: Collector, ended: Ended) -> None:
     own = first_failure(step, ranks) if step is not None else None
     known = own or first_failure(folder, ranks)
     if ended.ending is Ending.TIMEOUT:
-        failure = SideFailure(status=Status.TIMEOUT, reason=_late(collector.context.options.timeout, at))
+        late = f"not done after {limit_of(at, collector.context.options.limits):g} s"
+        failure = SideFailure(status=Status.TIMEOUT, reason=f"{late} ({at or 'start'}); its processes were ended")
+    elif ended.ending is Ending.LOST:
+        failure = SideFailure(status=Status.ENVIRONMENT_ERROR, reason=f"its machine was lost ({at or 'start'})")
     elif known is not None:
         failure = known.side_failure()
     else:
@@ -109,10 +134,6 @@ def _explain(collector: Collector, ended: Ended) -> None:
         collector.fail_all(failure)
     else:
         collector.fail_next(failure)
-
-
-def _late(timeout: float, at: str) -> str:
-    return f"not done after {timeout:g} s ({at or 'start'}); its processes were ended"
 
 
 def _silent(collector: Collector, ended: Ended, at: str, step: Path | None) -> SideFailure:

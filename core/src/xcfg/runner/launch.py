@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
+from xcfg.model.codec import load_json, structure
 from xcfg.model.experiment import SampleSource
 from xcfg.model.json import Json, freeze, tupled
 from xcfg.model.kernel import KernelBuild
@@ -73,7 +75,7 @@ class SampleTask:
 
 @frozen(kw_only=True)
 class LaunchSpec:
-    """Everything one engine's processes need.
+    """Everything one engine's processes need. Paths are relative to the launch's folder, but for the checkpoint's.
 
     ``engine`` are the knobs the engine is opened with, ``builds`` the artifacts of its kernels. ``tokens`` names the
     frozen batch, or is empty where ``sample`` makes it. ``folder`` takes the ranks' own state: phase, failure, closing
@@ -98,3 +100,25 @@ class LaunchSpec:
     repeat: int = 1
     folder: str
     facts: tuple[str, ...] = field(default=(), converter=tupled)
+
+
+def placed(spec: LaunchSpec, folder: Path) -> LaunchSpec:
+    """The specification with absolute paths, for a launch whose folder is ``folder``."""
+    return evolve(
+        spec,
+        folder=str(folder / spec.folder),
+        steps=[evolve(step, folder=str(folder / step.folder)) for step in spec.steps],
+        tokens=str(folder / spec.tokens) if spec.tokens else "",
+        sample=evolve(spec.sample, folder=str(folder / spec.sample.folder)) if spec.sample else None,
+    )
+
+
+def read_spec(path: Path) -> LaunchSpec:
+    """The specification in a file, with absolute paths."""
+    return placed(structure(load_json(path.read_bytes(), where=str(path)), LaunchSpec), path.absolute().parent)
+
+
+def folders(spec: LaunchSpec) -> tuple[Path, ...]:
+    """Where the ranks write: state of their own, each side run, and the sampled tokens."""
+    sampled = (Path(spec.sample.folder),) if spec.sample else ()
+    return (Path(spec.folder), *(Path(step.folder) for step in spec.steps), *sampled)

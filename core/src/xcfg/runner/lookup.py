@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from xcfg.model.case import SideConfig
-from xcfg.model.scorer import KernelBackendDescriptor, MaterializerDescriptor, ScorerDescriptor
+from xcfg.model.scorer import KernelBackendDescriptor, MaterializerDescriptor, Role, ScorerDescriptor
 from xcfg.model.tolerance import ToleranceContract
 from xcfg.plugin.inventory import PluginInfo
 
@@ -29,6 +29,9 @@ class Lookup(Protocol):
 
     def contract(self, id_or_path: str, /, *, root: Path = ...) -> ToleranceContract:
         """The tolerance contract of this id or file; a relative path starts at ``root``."""
+
+    def interpreter(self, role: Role, /) -> str:
+        """The interpreter of a side's ranks; empty for this one."""
 
     @property
     def plugins(self) -> Sequence[PluginInfo]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from xcfg.errors import InvalidInput
@@ -34,14 +35,17 @@ def world_size(config: SideConfig, scorer: ScorerDescriptor) -> int:
     return value
 
 
+STAGING = "staging"
+"""Where the ranks of a launch write, in its folder."""
+
+
 def specify(group: Group, context: Context, launch: Path) -> LaunchSpec:
-    """What the group's processes are told; staging folders lie in ``launch`` and are not made here."""
+    """What the processes of the group's launch, whose folder is ``launch``, are told."""
     registry, config = context.registry, group.engine
     scorer = registry.scorer(config.scorer)
-    staging = launch / "staging"
     sample = None
     if group.sample is not None:
-        sample = SampleTask(folder=str(staging / "tokens"), prompts=context.prompts, source=group.sample)
+        sample = SampleTask(folder=f"{STAGING}/tokens", prompts=context.prompts, source=group.sample)
     return LaunchSpec(
         role=config.role,
         scorer=scorer.id,
@@ -56,16 +60,16 @@ def specify(group: Group, context: Context, launch: Path) -> LaunchSpec:
         builds=build_tasks(config, registry),
         steps=[
             Step(
-                folder=str(staging / f"step-{number:04d}"),
+                folder=f"{STAGING}/step-{number:04d}",
                 knobs=_knobs(side, registry),
                 operators=_operators(side, registry),
             )
             for number, side in enumerate(group.sides)
         ],
-        tokens="" if sample else str(context.store.tokens),
+        tokens="" if sample else os.path.relpath(context.store.tokens, launch),
         sample=sample,
         repeat=context.options.repeat,
-        folder=str(staging),
+        folder=STAGING,
         facts=[plugin.name for plugin in registry.plugins if plugin.state is PluginState.LOADED],
     )
 

@@ -12,6 +12,7 @@ from xcfg.model.codec import load_json, structure
 from xcfg.model.sample import TokenBatch
 from xcfg.model.status import Status
 from xcfg.runner.failure import RankFailure
+from xcfg.runner.launch import LaunchSpec, folders
 from xcfg.runner.merge import SideInvalid
 from xcfg.runner.rank_record import failure_name, phase_name, record_name, sampled_name
 
@@ -46,6 +47,12 @@ def phase(folder: Path, ranks: int) -> str:
     """
     paths = [folder / phase_name(rank) for rank in range(ranks)]
     return max((path.read_text() for path in paths if path.exists()), key=PHASES.index, default="")
+
+
+def finished(spec: LaunchSpec) -> int:
+    """Files that say that a rank of this machine has sampled, scored or failed at a side run."""
+    names = (record_name, failure_name, sampled_name)
+    return sum(present(folder, spec.world_size, name) for folder in folders(spec) for name in names)
 
 
 def read_sampled(folder: Path, ranks: int) -> TokenBatch:

@@ -1,4 +1,4 @@
-"""One launch: a guarded process tree with its own logs, watched until it ends, runs out of time or is stopped."""
+"""A guarded process tree with its own logs, watched until it ends, runs out of time or is stopped."""
 
 from __future__ import annotations
 
@@ -9,13 +9,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from enum import StrEnum
 from pathlib import Path
 
 import psutil
-from attrs import frozen
 
-from xcfg.model.scorer import Launch
+from xcfg.plugin.executor import Ended, Ending
 from xcfg.runner.environment import LAUNCH
 from xcfg.runner.guard import GRACE_S
 
@@ -23,57 +21,22 @@ _TICK_S = 0.05
 _GUARD_S = GRACE_S + 10.0
 
 
-class Ending(StrEnum):
-    """How a launch came to its end."""
-
-    EXITED = "exited"
-    TIMEOUT = "timeout"
-    STOPPED = "stopped"
-
-
-@frozen(kw_only=True)
-class Ended:
-    """``code`` is the command's exit code, 128 plus the number where a signal ended it."""
-
-    ending: Ending
-    code: int
-    seconds: float
-
-
-def command(spec: Path, launch: Launch, world_size: int, logs: Path) -> list[str]:
-    """The command line that runs the launch described in the file ``spec``."""
-    child = ["-m", "xcfg.runner.child", str(spec)]
-    if launch is Launch.SINGLE:
-        return [sys.executable, *child]
-    elastic = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(world_size)]
-    return [sys.executable, *elastic, "--log-dir", str(logs), "--redirects", "3", "--max-restarts", "0", *child]
-
-
 def supervise(
-    run: Sequence[str],
-    environment: Mapping[str, str],
-    logs: Path,
-    watch: Callable[[], bool],
-    timeout: float,
-    stop: threading.Event,
+    run: Sequence[str], environment: Mapping[str, str], logs: Path, over: Callable[[], bool], stop: threading.Event
 ) -> Ended:
     """Run a command under the guard until nothing of it is left.
 
-    ``watch`` is called all the while and once after the end; where it returns True a side run was finished and the
-    clock of ``timeout`` seconds starts anew.
+    ``over`` is asked all the while; where it says True the time is up.
     """
     started = time.monotonic()
     with _guarded(run, environment, logs) as guard:
-        deadline = started + timeout
         ending = Ending.EXITED
         while guard.poll() is None:
-            if watch():
-                deadline = time.monotonic() + timeout
-            if stop.is_set() or time.monotonic() > deadline:
+            late = over()
+            if stop.is_set() or late:
                 ending = Ending.STOPPED if stop.is_set() else Ending.TIMEOUT
                 break
             _pause(guard)
-    watch()
     code = guard.wait()
     return Ended(ending=ending, code=code if code >= 0 else 128 - code, seconds=time.monotonic() - started)
 

@@ -52,6 +52,20 @@ class DaemonsThenHang(Daemons):
         threading.Event().wait()
 
 
+class HangsAtOpen(FakeScorer):
+    """Its engine is never built."""
+
+    def open(self, spec):
+        threading.Event().wait()
+
+
+class HangsAtClose(FakeScorer):
+    """Scores and never closes."""
+
+    def close(self):
+        threading.Event().wait()
+
+
 class SlowSecond(FakeScorer):
     """Scores a batch size of 2 at once and every other one for ever."""
 
@@ -136,10 +150,10 @@ class Jitter(FakeScorer):
 
 
 class Environment(FakeScorer):
-    """Records its environment."""
+    """Records its environment and its interpreter."""
 
     def identity(self):
-        return evolve(super().identity(), recorded={"environment": dict(os.environ)})
+        return evolve(super().identity(), recorded={"environment": dict(os.environ), "python": sys.executable})
 
 
 class Elastic(FakeScorer):
