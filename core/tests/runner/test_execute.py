@@ -116,7 +116,7 @@ def test_sampled_tokens_are_frozen_and_the_sampler_engine_is_shared(world):
     result = report.sides[sides[0].digest()].result
     sampled = np.array([value for row in report.tokens.sampled_logprobs for value in row], dtype=np.float32)
     np.testing.assert_allclose(result.samples.logprobs, sampled, atol=1e-6)
-    assert [type(event).__name__ for event in events][:2] == ["GroupStarted", "TokensFrozen"]
+    assert [type(event).__name__ for event in events][:3] == ["Scheduled", "GroupStarted", "TokensFrozen"]
     assert all(event.describe() for event in events)
 
 

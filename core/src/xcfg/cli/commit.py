@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,11 +13,10 @@ from xcfg.cli.experiment import tell_observers
 from xcfg.cli.judge import contract_of
 from xcfg.cli.stored import load_judged
 from xcfg.cube.layout import LayoutChanged
-from xcfg.cube.writer import commit, rebuild
 from xcfg.model.codec import unstructure
 from xcfg.model.json import Json
 from xcfg.runner.artifacts import load_plan
-from xcfg.runner.durable import make_folders, write_json
+from xcfg.runner.durable import encode, make_folders, replace_changed
 from xcfg.runner.lock import locked
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from xcfg.runner.report import RunReport
 
 CUBE = "cube.zarr"
+_WRITERS = 8
 
 
 def commit_run(folder: Path, report: RunReport, outcomes: Sequence[CaseOutcome], registry: Registry) -> None:
@@ -33,12 +34,11 @@ def commit_run(folder: Path, report: RunReport, outcomes: Sequence[CaseOutcome],
 
     The cube covers every case planned in the folder, not only those of this run.
     """
+    from xcfg.cube.writer import commit  # zarr: nothing before this needs it, and it takes a while to import
+
     with locked(folder):
-        for outcome in outcomes:
-            place = folder / "cases" / outcome.case.id
-            make_folders(place)
-            write_json(place / "comparison.json", {"schema": "xcfg.comparison/1", **case_document(outcome)})
         plan = load_plan(folder)
+        write_comparisons(folder, plan, outcomes)
         try:
             commit(folder / CUBE, plan, outcomes, cube_attributes(plan, report, registry))
         except LayoutChanged:
@@ -48,8 +48,26 @@ def commit_run(folder: Path, report: RunReport, outcomes: Sequence[CaseOutcome],
     tell_observers(registry, "xcfg_cube_committed", path=str(folder / CUBE))
 
 
+def write_comparisons(folder: Path, plan: Plan, outcomes: Sequence[CaseOutcome]) -> None:
+    """Write ``cases/<id>/comparison.json`` of each outcome where it differs; the caller holds the lock.
+
+    Several at once: a file that survives a power cut is mostly waiting for the disk.
+    """
+    head = {"schema": "xcfg.comparison/1", "limited": plan.limit}
+
+    def write(outcome: CaseOutcome) -> None:
+        place = folder / "cases" / outcome.case.id
+        make_folders(place)
+        replace_changed(place / "comparison.json", encode({**head, **case_document(outcome)}))
+
+    with ThreadPoolExecutor(max_workers=_WRITERS, thread_name_prefix="comparison") as pool:
+        list(pool.map(write, outcomes))
+
+
 def rebuild_run(folder: Path, registry: Registry) -> int:
     """Make the cube again from the sealed attempts; returns the number of cases judged."""
+    from xcfg.cube.writer import rebuild
+
     plan, run, outcomes = load_judged(folder, registry)
     rebuild(folder / CUBE, plan, outcomes, cube_attributes(plan, run, registry))
     return len(outcomes)

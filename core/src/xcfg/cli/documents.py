@@ -15,6 +15,7 @@ from xcfg.model.result import Comparison, WorstToken
 from xcfg.model.status import Status
 
 if TYPE_CHECKING:
+    from xcfg.model.plan import Plan
     from xcfg.report.text import TokenText
 
 
@@ -82,18 +83,23 @@ def knob_documents(outcome: CaseOutcome) -> dict[str, Json]:
 
 
 def _knob(sides: dict[str, KnobProvenance]) -> Json:
-    applied = [item for item in sides.values() if item.state.value != "inapplicable"]
-    unsound = [item for item in applied if not item.sound]
-    head = (unsound or applied or list(sides.values()))[0]
-    return {**unstructure(head), "sides": {role: unstructure(item) for role, item in sides.items()}}
+    applied = [role for role, item in sides.items() if item.state.value != "inapplicable"]
+    unsound = [role for role in applied if not sides[role].sound]
+    head = (unsound or applied or list(sides))[0]
+    found = {role: unstructure(item) for role, item in sides.items()}
+    return {**found[head], "sides": found}
 
 
-def counts(outcomes: Sequence[CaseOutcome], rejected: int) -> dict[str, int]:
-    """Number of cases by status, and ``rejected`` where a constraint or veto took some out."""
+def counts(plan: Plan, outcomes: Sequence[CaseOutcome]) -> dict[str, int]:
+    """Number of cases by status; ``rejected`` by a constraint or veto and ``not_run`` where there are such."""
     found: dict[str, int] = {}
     for outcome in outcomes:
         found[outcome.comparison.status.value] = found.get(outcome.comparison.status.value, 0) + 1
-    return {**found, **({"rejected": rejected} if rejected else {})}
+    judged = {outcome.case.id for outcome in outcomes}
+    missing = [case for case in plan.cases if case.id not in judged]
+    found["rejected"] = sum(case.rejected is not None for case in missing)
+    found["not_run"] = sum(case.rejected is None for case in missing)
+    return {name: number for name, number in found.items() if number}
 
 
 def verdict(outcomes: Sequence[CaseOutcome], *, strict: bool = False) -> tuple[str, ExitCode]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @frozen(kw_only=True)
 class Selection:
-    """Which experiment, and which of its cases."""
+    """Which experiment, which of its cases, and at most how many active tokens; all where ``limit`` is None."""
 
     experiment: Path
     overrides: tuple[str, ...] = ()
@@ -28,6 +28,7 @@ class Selection:
     slice_name: str = ""
     filters: tuple[str, ...] = ()
     max_cases: int = MAX_CASES
+    limit: int | None = None
 
 
 def selection_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -63,6 +64,7 @@ def planned(selection: Selection, registry: Registry) -> Plan:
         slice_name=selection.slice_name,
         filters=selection.filters,
         max_cases=selection.max_cases,
+        limit=selection.limit,
     )
     tell_observers(registry, "xcfg_plan_built", plan=plan)
     return plan

@@ -32,7 +32,9 @@ def contract_of(plan: Plan, registry: Registry) -> ToleranceContract:
 
 
 def judge(plan: Plan, run: RunReport, contract: ToleranceContract) -> tuple[CaseOutcome, ...]:
-    """Every case of the plan that was not rejected by a constraint or a veto, in plan order.
+    """Every case of the plan that was executed or that no engine supports, in plan order.
+
+    A case is left out where a side was never run and the other did not fail.
 
     The baseline is judged first: its dtype gives the row that ``within_baseline_row`` of the others refers to. Where a
     slice left the baseline out and it was not run, there is no such row and the field stays unknown.
@@ -40,11 +42,7 @@ def judge(plan: Plan, run: RunReport, contract: ToleranceContract) -> tuple[Case
     tokens = None if run.tokens is None else frozen_tokens(run.tokens)
     court = _Court(plan=plan, run=run, contract=contract, frozen=tokens)
     first, _ = court.compared(plan.case(plan.baseline), "")
-    return tuple(
-        court.outcome(case, first.dtype)
-        for case in plan.cases
-        if case.rejected is None or case.rejected.kind == "unsupported"
-    )
+    return tuple(court.outcome(case, first.dtype) for case in plan.cases if court.has(case))
 
 
 class _Options(TypedDict):
@@ -63,6 +61,13 @@ class _Court:
     run: RunReport
     contract: ToleranceContract
     frozen: FrozenTokens | None
+
+    def has(self, case: Case) -> bool:
+        """Whether there is anything to say of a case."""
+        if case.rejected is not None:
+            return case.rejected.kind == "unsupported"
+        sides = [self.run.sides.get(side.digest()) for side in (case.rollout, case.training)]
+        return None not in sides or any(side is not None and side.failure is not None for side in sides)
 
     def outcome(self, case: Case, row: str) -> CaseOutcome:
         if case.rejected is not None:
@@ -86,8 +91,8 @@ class _Court:
 
     def compared(self, case: Case, row: str) -> tuple[Comparison, PairedTokens | None]:
         results = []
-        for config in (case.rollout, case.training):
-            side = self.run.sides.get(config.digest())
+        sides = [(config, self.run.sides.get(config.digest())) for config in (case.rollout, case.training)]
+        for config, side in sorted(sides, key=lambda item: item[1] is None):  # a failure before what was never run
             if side is None or side.result is None:
                 status, reason = _why(side)
                 return failed(status, f"{config.role.value}: {reason}", self.contract), None

@@ -20,7 +20,7 @@ COMMANDS = {
     "compare": ("xcfg.cli.commands.compare:compare", "Compare recorded logprobs of any framework; runs no engine."),
     "report": ("xcfg.cli.commands.report:report", "Print the report of an executed run."),
     "show": ("xcfg.cli.commands.show:show", "Show one case with its provenance."),
-    "cube": ("xcfg.cli.commands.cube:cube", "Query or rebuild the result cube."),
+    "cube": ("xcfg.cli.commands.cube:cube", "Query, export, verify, merge, compact or upload results."),
     "knobs": ("xcfg.cli.commands.registered:knobs", "List or show knobs."),
     "scorers": ("xcfg.cli.commands.registered:scorers", "List or show scorers."),
     "backends": ("xcfg.cli.commands.registered:backends", "List or show kernel backends."),

@@ -19,6 +19,8 @@ PAIRS = "A4"
 BEFORE = ("A0", "A1", "A2", "A3", "A5")
 """The profiles whose verdicts decide whether the pairs are worth their engines."""
 
+CONDITIONAL = f"the cases of {PAIRS} alone are executed only where the other profiles' verdicts call for them"
+
 SKIPPED = (
     f"{PAIRS} was left out: it tells something only where production fails although the reference and every single "
     f"class pass; `--profile {PAIRS}` alone executes it all the same"

@@ -32,16 +32,17 @@ def build_plan(
     slice_name: str = "",
     filters: Sequence[str] = (),
     max_cases: int = MAX_CASES,
+    limit: int | None = None,
 ) -> Plan:
     """The cases of an experiment, the baseline first, then the axes, then the explicit cases.
 
     ``mode`` replaces the experiment's. ``profiles`` (core's, other plugins' and the experiment's own) give their cases
     in the place of those from the axes. A slice and filters select cases but never change ids or dimensions, so that
-    selections of one experiment meet in one cube. Raises InvalidInput on an unknown profile, slice or filter, where
-    there are more than ``max_cases`` cases and where constraints rule out all; NothingSelected where none is left;
-    PluginError from plugins.
+    selections of one experiment meet in one cube; a ``limit`` of active tokens makes other cases of them. Raises
+    InvalidInput on an unknown profile, slice or filter, where there are more than ``max_cases`` cases and where
+    constraints rule out all; NothingSelected where none is left; PluginError from plugins.
     """
-    planning = Planning.of(experiment, root, registry, mode, profiles, slice_name, filters)
+    planning = Planning.of(experiment, root, registry, mode, profiles, slice_name, filters, limit)
     planning.check(max_cases)
     with stdout_to_stderr():  # once for the vetoes of all cases
         first, *chosen = _chosen(planning, _asked(profiles, slice_name, filters))

@@ -41,7 +41,7 @@ class Planning:
     @classmethod
     def of(
         cls, experiment: Experiment, root: Path, catalog: Catalog, mode: Mode | None, profiles: Sequence[str],
-        slice_name: str, filters: Sequence[str],
+        slice_name: str, filters: Sequence[str], limit: int | None = None,
     ) -> Planning:  # fmt: skip
         """Look everything up; see :func:`xcfg.planner.build.build_plan`."""
         if profiles and mode is not None:
@@ -49,7 +49,8 @@ class Planning:
         experiment = experiment if mode is None else evolve(experiment, mode=mode)
         selection = _selection(experiment, catalog, slice_name, filters)
         chosen = find_profiles(experiment, profiles, catalog)
-        tokens, maker = case_maker(experiment, root, catalog)
+        declared = declared_tokens(experiment.tokens, root, limit)
+        tokens, maker = case_maker(experiment, root, catalog, declared)
         baseline = maker.baseline
         written = written_drafts(experiment, baseline)
         cases = profile_cases(Judge.of(maker), chosen) if chosen else None

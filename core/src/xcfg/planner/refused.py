@@ -20,6 +20,11 @@ _OPTIONS = {
     "output": "--out",
     "repeat": "--repeat",
     "repeats": "--repeat",
+    "only": "--only",
+    "limit": "--limit",
+    "share": "--no-share",
+    "no_share": "--no-share",
+    "json_lines": "--json-lines",
     "fail_fast": "--fail-fast",
     "strict": "--strict",
     "dry_run": "--dry-run",
@@ -36,10 +41,6 @@ _EXECUTION = {
     "rollout_python",
     "training_python",
     "executor",
-    "share",
-    "no_share",
-    "only",
-    "limit",
 }
 """Ways of executing that no option offers yet."""
 

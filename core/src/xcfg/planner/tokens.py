@@ -11,8 +11,8 @@ from xcfg.model.experiment import TokenSource
 from xcfg.model.json import Json
 
 
-def declared_tokens(source: TokenSource, root: Path) -> dict[str, Json]:
-    """The source with the SHA-256 of the file it names: changed prompts are other tokens.
+def declared_tokens(source: TokenSource, root: Path, limit: int | None = None) -> dict[str, Json]:
+    """The source with the SHA-256 of the file it names: changed prompts are other tokens, and so is a part of them.
 
     Raises InvalidInput where the file cannot be read.
     """
@@ -22,4 +22,4 @@ def declared_tokens(source: TokenSource, root: Path) -> dict[str, Json]:
     except OSError as error:
         raise InvalidInput(f"the token file cannot be read: {error.strerror}", where=str(root / name)) from error
     declared: Json = {"recorded": name} if source.sample is None else {"sample": unstructure(source.sample)}
-    return {**declared, "sha256": digest}
+    return {**declared, "sha256": digest, **({} if limit is None else {"limit": limit})}

@@ -11,7 +11,7 @@ from xcfg.model.json import Json
 from xcfg.model.provenance import KnobState
 from xcfg.report.layout import print_table
 from xcfg.report.metrics import metric_rows, rank_rows
-from xcfg.report.wording import FAKE_NOTE, around_words, change, number, setting, token_words
+from xcfg.report.wording import FAKE_NOTE, around_words, change, limit_note, number, setting, token_words
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,6 +24,8 @@ def print_case(out: Console, content: Mapping[str, Json], *, per_rank: bool) -> 
     out.print(Text(title, style="bold"))
     if content.get("fake"):
         out.print(Text(FAKE_NOTE, style="bold yellow"))
+    if limited := limit_note(content):
+        out.print(Text(limited, style="bold yellow"))
     if case["reason"]:
         out.print(case["reason"], markup=False)
     out.print(f"dtype {case['dtype'] or '-'}, limit {number(case['threshold'])}, {case['active_tokens']} active tokens")

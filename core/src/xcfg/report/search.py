@@ -10,7 +10,7 @@ from rich.text import Text
 
 from xcfg.model.json import Json
 from xcfg.report.layout import print_table
-from xcfg.report.wording import FAKE_NOTE, STYLES, number, setting
+from xcfg.report.wording import FAKE_NOTE, STYLES, limit_note, number, setting
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,6 +24,8 @@ def print_search(out: Console, content: Mapping[str, Json]) -> None:
     out.print(Text(_answer(content), style=STYLES.get(content["status"], "yellow")))
     if content["fake"]:
         out.print(Text(FAKE_NOTE, style="bold yellow"))
+    if limited := limit_note(content):
+        out.print(Text(limited, style="bold yellow"))
     out.print(f"level {content['level']}: {content['level_reason']}", markup=False)
     out.print(f"{content['reason']}", markup=False)
     _cost(out, content)

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from xcfg.model.json import Json
-from xcfg.report.wording import FAKE_NOTE, STYLES, change, number, token_words, verdict_line
+from xcfg.report.wording import FAKE_NOTE, STYLES, change, limit_note, number, token_words, verdict_line
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -22,6 +22,9 @@ def print_report(out: Console, content: Mapping[str, Json]) -> None:
     out.print(Text(verdict_line(content), style=STYLES.get(content["status"], "yellow")))
     if content.get("fake"):
         out.print(Text(FAKE_NOTE, style="bold yellow"))
+    if limited := limit_note(content):
+        out.print(Text(limited, style="bold yellow"))
+    _one_side(out, content)
     if "engines" in content:
         engines = content["engines"]
         out.print(
@@ -35,6 +38,19 @@ def print_report(out: Console, content: Mapping[str, Json]) -> None:
     _worst(out, content)
     _reasons(out, content)
     _findings(out, content)
+
+
+def _one_side(out: Console, content: Mapping[str, Json]) -> None:
+    """How the side runs ended where one side alone was asked for."""
+    sides = content.get("sides")
+    if sides is None:
+        return
+    out.print(
+        f"{sides['role']} side runs: {sides['sealed']} sealed, {sides['reused']} reused from disk, "
+        f"{len(sides['failed'])} failed of {sides['planned']}; a case is judged once its other side is there too"
+    )
+    for item in sides["failed"]:
+        out.print(f"{item['status']}: {sides['role']} {item['side_id']}: {item['reason']}", markup=False)
 
 
 def _cases(content: Mapping[str, Json]) -> Table:

@@ -9,6 +9,12 @@ from xcfg.model.json import Json
 FAKE_NOTE = "made with fake scorers: these numbers say nothing about any engine"
 
 
+def limit_note(content: Mapping[str, Json]) -> str:
+    """That only a part of the tokens was compared; empty where all were."""
+    limit = content.get("limited")
+    return "" if limit is None else f"limited to {limit} active tokens: a smoke test, no verdict on the whole batch"
+
+
 STYLES = {"pass": "green", "fail": "red", "unsupported": "dim"}
 """Colours of statuses; every other one is yellow."""
 

@@ -10,21 +10,19 @@ from attrs import evolve, frozen
 from xcfg.errors import ArtifactError, InvalidInput
 from xcfg.model.attempt import SideFailure
 from xcfg.model.case import SideConfig
-from xcfg.model.plan import SCHEMA, Plan
+from xcfg.model.plan import Plan
 from xcfg.model.result import Finding
 from xcfg.model.status import Status
 from xcfg.plugin.checkpoint import CheckpointDigest
 from xcfg.runner.attempt_files import Attempt, read_attempt, read_failure
 from xcfg.runner.binding import read_folder
-from xcfg.runner.durable import write_json
 from xcfg.runner.exits import exit_findings
 from xcfg.runner.frozen import load_frozen
-from xcfg.runner.plans import merged
+from xcfg.runner.plan_file import keep_plan, read_plan
 from xcfg.runner.report import Engines, RunReport, SideRun
 from xcfg.runner.schedule import baseline_configs, side_configs
 from xcfg.runner.seal import sealed
 from xcfg.runner.store import Store, side_id
-from xcfg.runner.stored import read_document
 
 
 @frozen(kw_only=True)
@@ -76,7 +74,7 @@ def attempt(out: Path, side: str, number: int) -> Newest | None:
 
 def remember_cases(out: Path, plan: Plan) -> None:
     """Add cases to the folder's plan whose sides were all executed for others; the caller holds the lock."""
-    write_json(Store(out).plan, merged(load_plan(out), plan))
+    keep_plan(_planned(out), plan)
 
 
 def launch_findings(store: Store, launch: str) -> tuple[Finding, ...]:
@@ -89,10 +87,14 @@ def load_plan(out: Path) -> Plan:
 
     Raises InvalidInput where there is none, ArtifactError where it is broken.
     """
+    return read_plan(_planned(out))
+
+
+def _planned(out: Path) -> Path:
     path = Store(out).plan
     if not path.is_file():
         raise InvalidInput(f"{out} holds no run", where=str(path), hint="give the folder that `xcfg run --out` wrote")
-    return read_document(path, Plan, SCHEMA)
+    return path
 
 
 def load_run(out: Path, plan: Plan, checkpoints: Mapping[str, CheckpointDigest] | None = None) -> RunReport:

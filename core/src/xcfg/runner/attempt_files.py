@@ -142,7 +142,13 @@ def write_failure(folder: Path, failure: SideFailure, launch: str, logs: Mapping
 def read_failure(folder: Path) -> FailedAttempt | None:
     """The recorded failure of an attempt, if it is one. Raises ArtifactError where the record is unreadable."""
     path = folder / FAILURE
-    return _load(path, FailedAttempt) if path.exists() else None
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise ArtifactError(f"unreadable: {error}", where=str(path)) from error
+    return _parsed(data, path, FailedAttempt)
 
 
 def subject_of(side: str, number: int) -> str:
@@ -152,12 +158,19 @@ def subject_of(side: str, number: int) -> str:
 
 def read_attempt(folder: Path, side: str, number: int) -> Attempt:
     """A sealed attempt. Raises ArtifactError where a seal, a schema or a digest does not hold."""
-    verify(folder, subject_of(side, number))
-    identity = _load(folder / "identity.json", _Identity)
-    requested = _load(folder / "requested.json", _Values)
-    materialized = _load(folder / "materialized.json", _Values).knobs
-    observed = _load(folder / "observed.json", _Observed)
-    ranks = _load(folder / "ranks.json", _Ranks)
+    content = verify(folder, subject_of(side, number))
+
+    def read(name: str, cls: type[T]) -> T:
+        path = folder / f"{name}.json"
+        if path.name not in content:
+            raise ArtifactError("nothing of this name was sealed", where=str(path))
+        return _parsed(content[path.name], path, cls)
+
+    identity = read("identity", _Identity)
+    requested = read("requested", _Values)
+    materialized = read("materialized", _Values).knobs
+    observed = read("observed", _Observed)
+    ranks = read("ranks", _Ranks)
     if identity.schema != SCHEMA or requested.side is None:
         raise ArtifactError(f"schema {identity.schema!r}, expected {SCHEMA!r}", where=str(folder))
     proven = identity.identity
@@ -177,7 +190,7 @@ def read_attempt(folder: Path, side: str, number: int) -> Attempt:
             )
             for name, item in observed.knobs.items()
         }
-        samples = Samples(**load_tensors((folder / SAMPLES).read_bytes()))
+        samples = Samples(**load_tensors(content[SAMPLES]))
     except Exception as error:  # safetensors has no common base for its errors
         raise ArtifactError(f"unusable content: {error}", where=str(folder)) from error
     return Attempt(
@@ -191,13 +204,13 @@ def read_attempt(folder: Path, side: str, number: int) -> Attempt:
             samples=samples,
             fake=ranks.fake,
         ),
-        measured=_load(folder / "timing.json", Measured),
-        surroundings=_load(folder / "environment.json", Surroundings),
+        measured=read("timing", Measured),
+        surroundings=read("environment", Surroundings),
     )
 
 
-def _load(path: Path, cls: type[T]) -> T:
+def _parsed(data: bytes, path: Path, cls: type[T]) -> T:
     try:
-        return structure(load_json(path.read_bytes(), where=str(path)), cls)
-    except (OSError, InvalidInput) as error:
+        return structure(load_json(data, where=str(path)), cls)
+    except InvalidInput as error:
         raise ArtifactError(f"unreadable: {error}", where=str(path)) from error

@@ -67,6 +67,16 @@ def replace(path: Path, data: bytes) -> None:
     sync_folder(path.parent)
 
 
+def replace_changed(path: Path, data: bytes) -> None:
+    """:func:`replace` where the file is absent or holds anything else."""
+    try:
+        if path.read_bytes() == data:
+            return
+    except FileNotFoundError:
+        pass
+    replace(path, data)
+
+
 def encode(value: Json) -> bytes:
     """Strict JSON text of plain data or a model value, with a final newline. Raises ValueError on NaN."""
     return (dump_json(value) + "\n").encode()

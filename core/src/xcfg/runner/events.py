@@ -2,14 +2,50 @@
 
 from __future__ import annotations
 
-from attrs import frozen
+from typing import ClassVar
+
+from attrs import field, frozen
 
 from xcfg.model.case import SideConfig
+from xcfg.model.json import tupled
+from xcfg.model.scorer import Role
+
+
+@frozen(kw_only=True)
+class EnginePlanned:
+    """An engine that is to be built for ``sides`` side runs; ``samples`` when it also samples the token batch."""
+
+    role: Role
+    scorer: str
+    sides: int
+    samples: bool
+
+
+@frozen(kw_only=True)
+class Scheduled:
+    """What is left to do: ``engines`` in their order, ``jobs`` at once, ``sides`` side runs for ``cases`` cases.
+
+    ``reused`` are the engines that are not built because everything they would score is on disk.
+    """
+
+    kind: ClassVar[str] = "scheduled"
+
+    engines: tuple[EnginePlanned, ...] = field(converter=tupled)
+    reused: int
+    sides: int
+    cases: int
+    jobs: int
+
+    def describe(self) -> str:
+        """One line."""
+        return f"{len(self.engines)} engines to build for {self.sides} side runs of {self.cases} cases"
 
 
 @frozen(kw_only=True)
 class SideReused:
     """A sealed attempt on disk is taken as it is."""
+
+    kind: ClassVar[str] = "side_reused"
 
     config: SideConfig
     side_id: str
@@ -24,6 +60,8 @@ class SideReused:
 class AttemptRefused:
     """A stored attempt is not accepted and stays on disk; the side runs again."""
 
+    kind: ClassVar[str] = "attempt_refused"
+
     side_id: str
     attempt: int
     reason: str
@@ -36,6 +74,8 @@ class AttemptRefused:
 @frozen(kw_only=True)
 class GroupStarted:
     """An engine is launched for ``sides`` side runs; ``samples`` when it also samples the token batch."""
+
+    kind: ClassVar[str] = "engine_started"
 
     number: int
     total: int
@@ -54,6 +94,8 @@ class GroupStarted:
 class TokensFrozen:
     """The token batch is on disk, or was found there."""
 
+    kind: ClassVar[str] = "tokens_frozen"
+
     digest: str
     sequences: int
     active_tokens: int
@@ -66,6 +108,8 @@ class TokensFrozen:
 @frozen(kw_only=True)
 class SideSealed:
     """A side run is complete and sealed."""
+
+    kind: ClassVar[str] = "side_sealed"
 
     config: SideConfig
     side_id: str
@@ -80,6 +124,8 @@ class SideSealed:
 class SideFailed:
     """A side run has no result."""
 
+    kind: ClassVar[str] = "side_failed"
+
     config: SideConfig
     side_id: str
     status: str
@@ -91,13 +137,37 @@ class SideFailed:
 
 
 @frozen(kw_only=True)
+class CaseExecuted:
+    """Both sides of a case came to an end, ``number`` cases of ``total`` so far; it is judged after the last."""
+
+    kind: ClassVar[str] = "case_executed"
+
+    case: str
+    number: int
+    total: int
+
+    def describe(self) -> str:
+        """One line."""
+        return f"case {self.case}: {self.number} of {self.total} cases executed"
+
+
+@frozen(kw_only=True)
 class GroupFinished:
-    """An engine's processes are gone."""
+    """An engine's processes are gone, also those of further tries.
+
+    ``start_s``: seconds that were spent on neither sampling nor scoring; ``score_s``: seconds that each sealed side run
+    took to score. Both are measured by the engine's processes.
+    """
+
+    kind: ClassVar[str] = "engine_finished"
 
     number: int
     total: int
+    config: SideConfig
     seconds: float
     failed: int
+    start_s: float
+    score_s: tuple[float, ...] = field(converter=tupled)
 
     def describe(self) -> str:
         """One line."""
@@ -105,4 +175,14 @@ class GroupFinished:
         return f"engine {self.number} of {self.total} finished in {self.seconds:.1f} s{failed}"
 
 
-Event = SideReused | AttemptRefused | GroupStarted | TokensFrozen | SideSealed | SideFailed | GroupFinished
+Event = (
+    Scheduled
+    | SideReused
+    | AttemptRefused
+    | GroupStarted
+    | TokensFrozen
+    | SideSealed
+    | SideFailed
+    | CaseExecuted
+    | GroupFinished
+)

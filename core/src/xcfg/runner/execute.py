@@ -7,31 +7,31 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from xcfg.model.experiment import SampleSource
+from xcfg.errors import InvalidInput
 from xcfg.model.plan import Plan
-from xcfg.model.sample import TokenBatch
+from xcfg.model.scorer import Role
 from xcfg.plugin.checkpoint import CheckpointDigest
-from xcfg.plugin.protocols import Prompt
-from xcfg.runner.artifacts import load_plan
+from xcfg.plugin.executor import Executor
 from xcfg.runner.belongs import binding_of, checkpoints_of
 from xcfg.runner.binding import LastRun, bind, check, finish
 from xcfg.runner.checkpoints import remember, resolve
 from xcfg.runner.context import Context
-from xcfg.runner.durable import write_json
 from xcfg.runner.events import Event
 from xcfg.runner.execution import Execution
-from xcfg.runner.frozen import freeze_tokens, load_frozen
+from xcfg.runner.frozen import load_frozen
 from xcfg.runner.interrupt import like_ctrl_c
 from xcfg.runner.jobs import default_jobs, folder_bytes
+from xcfg.runner.local import LocalExecutor
 from xcfg.runner.lock import locked
 from xcfg.runner.lookup import Lookup
 from xcfg.runner.options import RunOptions
-from xcfg.runner.plans import merged
+from xcfg.runner.plan_file import keep_plan
 from xcfg.runner.report import RunReport
-from xcfg.runner.schedule import baseline_configs, group, side_configs, with_sampler
+from xcfg.runner.schedule import Group, alone, baseline_configs, group, side_configs, with_sampler
+from xcfg.runner.sources import Source, freeze_recorded
 from xcfg.runner.specify import world_size
 from xcfg.runner.store import Store
-from xcfg.runner.tokens import read_batch, read_prompts
+from xcfg.runner.tally import Tally, Teller
 
 
 def execute(
@@ -40,53 +40,67 @@ def execute(
     out: Path,
     options: RunOptions,
     on_event: Callable[[Event], None] = lambda event: None,
+    executor: Executor | None = None,
+    former: RunReport | None = None,
 ) -> RunReport:
-    """Run the plan's side runs into the folder ``out`` and report all of them.
+    """Run the plan's side runs into the folder ``out`` and report all of them; on this machine without ``executor``.
 
-    A failing side run is part of the report. Raises InvalidInput (wrong tokens or checkpoint, a folder of another
+    A failing side run is part of the report. ``former`` is the report of a moment ago on some of the cases: where none
+    shares an engine, those are not executed again. Raises InvalidInput (wrong tokens or checkpoint, a folder of another
     experiment or in use) before anything is touched, PluginError, ArtifactError (the folder is damaged),
     EnvironmentFault (no room for the folder's own files), and KeyboardInterrupt once the children are gone.
     """
     started = time.monotonic()
     store = Store(out.absolute())
-    configs = side_configs(plan)
-    wanted = (*configs, *baseline_configs(plan))
-    source = plan.experiment.tokens.sample
+    wanted = (*side_configs(plan), *baseline_configs(plan))
     sampler = plan.case(plan.baseline).rollout
-    groups = group(configs, registry)
+    done = {} if former is None else former.alone
+    groups = engine_groups(plan, registry, options)
+    before = frozenset(item.key for item in groups if item.case in done)
+    groups = tuple(item for item in groups if item.case not in done)
     for item in groups:
         world_size(item.engine, registry.scorer(item.engine.scorer))
     checkpoints = checkpoints_of(plan, (*wanted, sampler), store)
     binding = binding_of(plan, registry, checkpoints)
     check(store, binding)
     known = load_frozen(store.tokens)
-    prompts, recorded = _source(plan, source) if known is None else ((), None)
+    source = Source.of(plan) if known is None else Source()
+    if source.sample is not None:
+        _refuse_unsampled(options, store)
     with like_ctrl_c(), locked(store.root):
         check(store, binding)
         bind(store, binding, _plain(checkpoints))
-        write_json(store.plan, merged(load_plan(store.root) if store.plan.is_file() else None, plan))
+        keep_plan(store.plan, plan)
         remember(plan.root, checkpoints, store.checkpoints)
-        tokens = known or load_frozen(store.tokens) or _freeze(store, recorded, plan)
-        if tokens is None and source is not None:
-            groups = with_sampler(groups, sampler, source, registry)
-        lock = threading.Lock()
-
-        def emit(event: Event) -> None:
-            with lock:
-                on_event(event)
-
+        tokens = known or load_frozen(store.tokens) or freeze_recorded(store, source.recorded, plan)
+        if tokens is None and source.sample is not None:
+            groups = with_sampler(groups, sampler, source.sample, registry)
+        teller = Teller(on_event, Tally.of(plan.runnable), options.share)
         context = Context(
             store=store,
             registry=registry,
             options=options,
             root=plan.root,
             checkpoints=checkpoints,
-            prompts=prompts,
-            emit=emit,
+            prompts=source.prompts,
+            emit=teller.emit,
             stop=threading.Event(),
+            executor=executor or LocalExecutor({}),
         )
-        jobs = options.jobs or default_jobs(folder_bytes([resolve(plan.root, path) for path in checkpoints]))
-        execution = Execution(context=context, groups=groups, jobs=jobs, tokens=tokens)
+        jobs = (
+            options.jobs
+            or context.executor.slots()
+            or default_jobs(folder_bytes([resolve(plan.root, path) for path in checkpoints]))
+        )
+        execution = Execution(
+            context=context,
+            teller=teller,
+            groups=groups,
+            jobs=jobs,
+            tokens=tokens,
+            alone={case: dict(sides) for case, sides in done.items()},
+            before=before,
+        )
         execution.run()
         execution.find(wanted)
         wall = time.monotonic() - started
@@ -112,21 +126,25 @@ def execute(
         wall_s=wall,
         engine_s=execution.engine_s,
         refused=tuple(execution.refused),
+        alone=execution.alone,
     )
+
+
+def engine_groups(plan: Plan, registry: Lookup, options: RunOptions) -> tuple[Group, ...]:
+    """The engines that the options ask for, also those of which everything is on disk."""
+    if not options.share:
+        return alone(plan.runnable, registry, options.only)
+    return group([config for config in side_configs(plan) if options.only in (None, config.role)], registry)
+
+
+def _refuse_unsampled(options: RunOptions, store: Store) -> None:
+    if options.only is Role.TRAINING and not store.tokens.exists():
+        raise InvalidInput(
+            "the token batch is sampled by the production rollout, and this folder does not hold it yet",
+            where="--only training",
+            hint="run `--only rollout` into this folder first, on whatever machine can",
+        )
 
 
 def _plain(checkpoints: dict[str, CheckpointDigest]) -> dict[str, dict[str, str]]:
     return {path: {"weights": item.weights, "tokenizer": item.tokenizer} for path, item in checkpoints.items()}
-
-
-def _source(plan: Plan, source: SampleSource | None) -> tuple[tuple[Prompt, ...], TokenBatch | None]:
-    """The prompts to sample from, or the recorded batch."""
-    if source is not None:
-        return read_prompts(Path(plan.root) / source.prompts), None
-    return (), read_batch(Path(plan.root) / plan.experiment.tokens.recorded)
-
-
-def _freeze(store: Store, recorded: TokenBatch | None, plan: Plan) -> TokenBatch | None:
-    if recorded is not None:
-        freeze_tokens(store.tokens, recorded, {"recorded": plan.experiment.tokens.recorded})
-    return recorded

@@ -58,6 +58,7 @@ class RunReport:
     """All side runs of a plan by :meth:`SideConfig.digest`. ``wall_s`` and ``engine_s`` are seconds.
 
     ``engine_s`` sums the lifetimes of the launched engines, so it exceeds ``wall_s`` where several ran at once.
+    ``alone`` holds, by case id, the side runs executed for one case alone; ``sides`` then holds one of each.
     """
 
     identity: Binding
@@ -67,6 +68,7 @@ class RunReport:
     wall_s: float
     engine_s: float
     refused: tuple[Refused, ...] = field(default=(), converter=tupled)
+    alone: Mapping[str, Mapping[str, SideRun]] = field(factory=dict, converter=freeze)
 
     @property
     def fake(self) -> bool:

@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterable
 from attrs import evolve, field, frozen
 
 from xcfg.errors import PluginError
-from xcfg.model.case import SideConfig
+from xcfg.model.case import Case, SideConfig
 from xcfg.model.experiment import SampleSource
 from xcfg.model.ids import digest
 from xcfg.model.json import tupled
 from xcfg.model.knob import Lifecycle
 from xcfg.model.plan import Plan
+from xcfg.model.scorer import Role
 from xcfg.runner.builds import build_knobs, build_tasks
 from xcfg.runner.lookup import Lookup
 
@@ -22,13 +23,15 @@ class Group:
     """Side runs that one engine scores, in plan order.
 
     ``engine`` is the configuration the engine is opened with: that of the first side run, or of the sampler where
-    ``sample`` asks for the token batch first (then ``sides`` may be empty).
+    ``sample`` asks for the token batch first (then ``sides`` may be empty). ``case`` is set where the engine is built
+    for a side of that case alone.
     """
 
     key: str
     engine: SideConfig
     sides: tuple[SideConfig, ...] = field(default=(), converter=tupled)
     sample: SampleSource | None = None
+    case: str = ""
 
 
 def side_configs(plan: Plan) -> tuple[SideConfig, ...]:
@@ -79,14 +82,24 @@ def group(configs: Iterable[SideConfig], registry: Lookup) -> tuple[Group, ...]:
     return tuple(Group(key=key, engine=sides[0], sides=sides) for key, sides in groups.items())
 
 
+def alone(cases: Iterable[Case], registry: Lookup, only: Role | None = None) -> tuple[Group, ...]:
+    """An engine for each side of each case, of the role ``only`` where it is given; none is shared."""
+    return tuple(
+        Group(key=engine_key(config, registry), engine=config, sides=(config,), case=case.id)
+        for case in cases
+        for config in (case.rollout, case.training)
+        if only in (None, config.role)
+    )
+
+
 def with_sampler(
     groups: tuple[Group, ...], sampler: SideConfig, source: SampleSource, registry: Lookup
 ) -> tuple[Group, ...]:
-    """The groups with the one that samples the token batch first; it is added where no side run uses its engine."""
+    """The groups with the one that samples the token batch first; it is added where no shared one has its engine."""
     key = engine_key(sampler, registry)
-    same = [item for item in groups if item.key == key]
+    same = [item for item in groups if item.key == key and not item.case]
     first = evolve(same[0], engine=sampler, sample=source) if same else Group(key=key, engine=sampler, sample=source)
-    return (first, *(item for item in groups if item.key != key))
+    return (first, *(item for item in groups if item not in same))
 
 
 def remaining(groups: tuple[Group, ...], done: Callable[[SideConfig], bool]) -> tuple[Group, ...]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+import os
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from attrs import field, frozen
@@ -28,14 +30,27 @@ class Seal:
 
 def payloads(folder: Path) -> list[Path]:
     """Every file below ``folder`` but the seal itself, sorted by relative path."""
-    found = (path for path in folder.rglob("*") if path.is_file() or path.is_symlink())
-    return sorted(path for path in found if path != folder / NAME)
+    return [folder / name for name in _names(folder)]
+
+
+def _names(folder: Path) -> list[str]:
+    """Relative paths of the payloads, sorted part by part; plain strings, for this is done for every attempt read."""
+    return sorted((name for name in _files(os.fspath(folder), "") if name != NAME), key=lambda name: name.split("/"))
+
+
+def _files(folder: str, prefix: str) -> Iterator[str]:
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_symlink() or entry.is_file():
+                yield prefix + entry.name
+            elif entry.is_dir():
+                yield from _files(entry.path, f"{prefix}{entry.name}/")
 
 
 def seal(folder: Path, subject: str) -> None:
     """Make everything in ``folder`` durable, then write the seal. The payloads must be closed."""
-    files = {path.relative_to(folder).as_posix(): file_digest(path) for path in payloads(folder)}
-    for item in sorted({path.parent for path in payloads(folder)} | {folder}):
+    files = {name: file_digest(folder / name) for name in _names(folder)}
+    for item in sorted({(folder / name).parent for name in files} | {folder}):
         sync_folder(item)
     replace(folder / NAME, encode(Seal(subject=subject, files=files)))
 
@@ -45,8 +60,12 @@ def sealed(folder: Path) -> bool:
     return (folder / NAME).is_file()
 
 
-def verify(folder: Path, subject: str) -> None:
-    """Raise ArtifactError, naming the file, unless every payload is as it was sealed and nothing was added."""
+def verify(folder: Path, subject: str) -> dict[str, bytes]:
+    """The payloads in ``folder`` itself, by name, as they were sealed; those in folders below are checked and left.
+
+    What is parsed is thus what was hashed, read once. Raises ArtifactError, naming the file, unless every payload is as
+    it was sealed and nothing was added.
+    """
     path = folder / NAME
     try:
         found = structure(load_json(path.read_bytes(), where=str(path)), Seal)
@@ -56,11 +75,25 @@ def verify(folder: Path, subject: str) -> None:
         raise ArtifactError(f"schema {found.schema!r}, expected {SCHEMA!r}", where=str(path))
     if found.subject != subject:
         raise ArtifactError(f"the seal is of {found.subject!r}, expected {subject!r}", where=str(path))
-    present = {item.relative_to(folder).as_posix() for item in payloads(folder)}
-    for name in sorted(present | set(found.files)):
+    try:
+        return _checked(folder, found.files)
+    except OSError as error:
+        raise ArtifactError(f"unreadable: {error}", where=str(folder)) from error
+
+
+def _checked(folder: Path, files: Mapping[str, str]) -> dict[str, bytes]:
+    present, content = set(_names(folder)), {}
+    for name in sorted(present | files.keys()):
+        path = folder / name
         if name not in present:
-            raise ArtifactError("a sealed file is missing", where=str(folder / name))
-        if name not in found.files:
-            raise ArtifactError("this file was added after sealing", where=str(folder / name))
-        if file_digest(folder / name) != found.files[name]:
-            raise ArtifactError("the content is not what was sealed", where=str(folder / name))
+            raise ArtifactError("a sealed file is missing", where=str(path))
+        if name not in files:
+            raise ArtifactError("this file was added after sealing", where=str(path))
+        if "/" in name:
+            digest = file_digest(path)
+        else:
+            content[name] = path.read_bytes()
+            digest = hashlib.sha256(content[name]).hexdigest()
+        if digest != files[name]:
+            raise ArtifactError("the content is not what was sealed", where=str(path))
+    return content

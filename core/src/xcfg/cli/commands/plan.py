@@ -101,6 +101,7 @@ def summary(plan: Plan, registry: Registry) -> dict[str, Json]:
     return {
         "name": plan.experiment.name,
         "fake": any(is_fake(side, registry) for case in plan.cases for side in (case.rollout, case.training)),
+        "limited": plan.limit,
         "dimensions": list(plan.dimensions),
         "baseline": plan.baseline,
         "counts": {"planned": len(plan.cases) - rejected, "rejected": rejected},
@@ -135,7 +136,7 @@ def _full(case: Case) -> Json:
 
 def print_plan(out: Console, content: Mapping[str, Json]) -> None:
     """Print a ``plan`` document."""
-    from xcfg.report.wording import FAKE_NOTE
+    from xcfg.report.wording import FAKE_NOTE, limit_note
 
     rows = [
         [case["id"], case["name"], ", ".join(f"{knob}={_shown(case['axes'].get(knob))}" for knob in case["changed"]),
@@ -149,6 +150,8 @@ def print_plan(out: Console, content: Mapping[str, Json]) -> None:
         out.print(f"{knob} keeps its production value: {reason}", markup=False)
     if content["fake"]:
         out.print(FAKE_NOTE)
+    if limited := limit_note(content):
+        out.print(limited)
 
 
 def _explain(out: Console, case: Case) -> None:

@@ -29,7 +29,8 @@ def report(ctx: click.Context, folder: Path, as_json: bool) -> None:
         out=str(folder),
         name=plan.experiment.name,
         fake=run.fake,
-        counts=counts(outcomes, len(plan.cases) - len(outcomes)),
+        limited=plan.limit,
+        counts=counts(plan, outcomes),
         cases=[case_document(outcome) for outcome in outcomes],
     )
     emit(session, as_json, content, lambda screen: print_report(screen, content))

@@ -81,7 +81,7 @@ def search(
     running = RunOptions(timeout=options["timeout"], retry=options["retry"])
     running = evolve(running, jobs=options["jobs"]) if options["jobs"] else running
     with (
-        progress(session, setting.space.plan([setting.space.production])) as on_event,
+        progress(session, folder) as on_event,
         setting.executor(running, on_event) as executor,
     ):
         looked = look(setting.problem, how, setting.known, executor, _teller(session))

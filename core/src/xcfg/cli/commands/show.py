@@ -45,7 +45,12 @@ def show(
     held = outcome.tokens if outcome.comparison.status.judged else None
     worst = [] if held is None else worst_tokens(TokenPairs(held), tokens)
     content = document(
-        "show", status, fake=run.fake, case=case_document(outcome), tokens=[in_context(item, text) for item in worst]
+        "show",
+        status,
+        fake=run.fake,
+        limited=plan.limit,
+        case=case_document(outcome),
+        tokens=[in_context(item, text) for item in worst],
     )
     emit(session, as_json, content, lambda screen: print_case(screen, content, per_rank=per_rank))
     ctx.exit(code)

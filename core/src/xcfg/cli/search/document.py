@@ -35,6 +35,7 @@ def answer_document(
         out=str(folder),
         name=space.experiment.name,
         fake=executor.fake,
+        limited=space.tokens.get("limit"),
         **more,
         **claim_document(claim, space, findings),
         costs=cost_documents(priced(space, executor.judged, executor.contract)),
