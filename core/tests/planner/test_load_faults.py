@@ -96,7 +96,7 @@ mode: prduct
         ({"timeout": 3}, "'timeout' is an option of `xcfg run`, not part of an experiment"),
         ({"allow_fake": True}, "'allow_fake' is an option of `xcfg run`"),
         ({"jobs": 2, "resume": False}, "'resume' is an option of `xcfg run`"),
-        ({"rollout": {"scorer": "eng", "interpreter": "py"}}, "'interpreter' says how an experiment is executed"),
+        ({"rollout": {"scorer": "eng", "interpreter": "py"}}, "'interpreter' is an option of `xcfg run`"),
         ({"tolerance": {"bfloat16": 1}}, "limits belong to the tolerance contract"),
         ({"baseline": {"max_abs_dlogp": 1}}, "limits belong to the tolerance contract"),
         ({"contract": {"max_abs_dlogp": {"float32": 1}}}, "limits belong to the tolerance contract"),

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from xcfg.cli.progress import Progress
     from xcfg.model.outcome import CaseOutcome
     from xcfg.model.plan import Plan
+    from xcfg.plugin.executor import Executor
     from xcfg.plugin.registry import Registry
     from xcfg.runner.options import RunOptions
     from xcfg.runner.report import RunReport
@@ -34,13 +35,14 @@ class Executed:
 
 
 @frozen(kw_only=True)
-class Executor:
+class Executing:
     """Executes plans of one folder."""
 
     registry: Registry
     folder: Path
     options: RunOptions
     told: Progress
+    executor: Executor
 
     def selected(self, selection: Selection, plan: Plan) -> Executed:
         """Execute ``plan``, which is that of the selection; the pairs of classes only where they tell something."""
@@ -57,7 +59,9 @@ class Executor:
 
     def _executed(self, plan: Plan, options: RunOptions, former: RunReport | None = None) -> Executed:
         fresh_layout(plan)  # two cases in one cell are found before any engine is built
-        report = execute(plan, self.registry, self.folder, options, on_event=self.told, former=former)
+        report = execute(
+            plan, self.registry, self.folder, options, on_event=self.told, former=former, executor=self.executor
+        )
         return Executed(plan=plan, report=report, outcomes=judged(plan, report, self.registry))
 
 

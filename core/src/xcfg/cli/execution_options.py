@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
+    from xcfg.cli.placing import Placing
     from xcfg.runner.options import RunOptions
 
 _OPTIONS = (
     click.option("--resume/--no-resume", default=True, help="Reuse sealed side runs (default) or execute all again."),
-    click.option(
-        "--timeout", type=click.FloatRange(min=1), default=900.0, show_default=True, help="For a side run, in s."
-    ),
     click.option("--jobs", type=click.IntRange(min=1), help="Engines at once (default: what memory and cores allow)."),
     click.option(
         "--repeat",
@@ -43,7 +41,7 @@ def execution_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def run_options(given: dict[str, Any]) -> RunOptions:
+def run_options(given: dict[str, Any], placing: Placing) -> RunOptions:
     """The options of an execution; their values are taken out of ``given``."""
     from xcfg.model.scorer import Role
     from xcfg.runner.options import RunOptions
@@ -52,5 +50,8 @@ def run_options(given: dict[str, Any]) -> RunOptions:
     return RunOptions(
         share=not given.pop("no_share"),
         only=None if only is None else Role(only),
-        **{name: given.pop(name) for name in ("resume", "timeout", "jobs", "repeat", "retry", "fail_fast")},
+        timeout=placing.timeout,
+        start_timeout=placing.start_timeout,
+        stop_timeout=placing.stop_timeout,
+        **{name: given.pop(name) for name in ("resume", "jobs", "repeat", "retry", "fail_fast")},
     )

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 def check_interpreters(configs: Iterable[SideConfig], registry: Registry) -> None:
     """Hold the descriptors of each side's interpreter against those here, for the plugins whose code its ranks run.
 
-    Raises EnvironmentFault where an interpreter cannot be asked, PluginError where a plugin is missing there, broken, or
-    declares other scorers, materializers or kernel backends than here.
+    Raises EnvironmentFault where an interpreter cannot be asked, PluginError where a plugin is missing there, broken,
+    or declares other scorers, materializers or kernel backends than here.
     """
     wanted: dict[str, set[str]] = {}
     for config in configs:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from attrs import frozen
 
 if TYPE_CHECKING:
+    from xcfg.model.scorer import Role
     from xcfg.plugin.inventory import PluginInfo
     from xcfg.plugin.registry import Registry
+
+EMPTY: Mapping[Role, str] = MappingProxyType({})
 
 
 @frozen(kw_only=True)
@@ -21,11 +26,13 @@ class Session:
     disabled: tuple[str, ...] = ()
     plugins: bool = True
 
-    def registry(self, *, allow_fake: bool = False) -> Registry:
-        """Load the plugins that are not disabled."""
+    def registry(self, *, allow_fake: bool = False, interpreters: Mapping[Role, str] = EMPTY) -> Registry:
+        """Load the plugins that are not disabled. ``interpreters`` are those of sides whose ranks run elsewhere."""
         from xcfg.plugin.registry import load_registry
 
-        return load_registry(disabled=self._disabled(), plugins=self.plugins, allow_fake=allow_fake)
+        return load_registry(
+            disabled=self._disabled(), plugins=self.plugins, allow_fake=allow_fake, interpreters=interpreters
+        )
 
     def inventory(self) -> tuple[PluginInfo, ...]:
         """Every installed plugin from its metadata alone."""

@@ -12,6 +12,15 @@ _OPTIONS = {
     "no_resume": "--resume/--no-resume",
     "jobs": "--jobs",
     "workers": "--jobs",
+    "start_timeout": "--start-timeout",
+    "stop_timeout": "--stop-timeout",
+    "interpreter": "--rollout-python or --training-python",
+    "python": "--rollout-python or --training-python",
+    "rollout_python": "--rollout-python",
+    "training_python": "--training-python",
+    "executor": "--executor",
+    "executor_option": "--executor-option",
+    "executor_options": "--executor-option",
     "retry": "--retry",
     "retries": "--retry",
     "allow_fake": "--allow-fake",
@@ -34,15 +43,6 @@ _OPTIONS = {
     "slice": "--slice",
     "profile": "--profile",
 }
-
-_EXECUTION = {
-    "interpreter",
-    "python",
-    "rollout_python",
-    "training_python",
-    "executor",
-}
-"""Ways of executing that no option offers yet."""
 
 _LIMITS = {
     "threshold",
@@ -73,6 +73,4 @@ def explained(problem: Problem) -> Problem:
     if plain in _OPTIONS:
         message = f"{name!r} is an option of `xcfg run`, not part of an experiment"
         return evolve(problem, message=message, hint=f"give {_OPTIONS[plain]} on the command line")
-    if plain in _EXECUTION:
-        return evolve(problem, message=f"{name!r} says how an experiment is executed, which no experiment file does")
     return problem

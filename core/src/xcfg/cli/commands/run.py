@@ -10,6 +10,7 @@ import click
 from xcfg.cli.execution_options import execution_options, run_options
 from xcfg.cli.experiment import Selection, planned, selection_options, tell_observers
 from xcfg.cli.output import document, emit, json_option
+from xcfg.cli.placing import Placing, placing_options
 from xcfg.cli.session import Session
 from xcfg.exitcodes import ExitCode
 from xcfg.model.json import Json
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 @click.option("--limit", type=click.IntRange(min=1), help="Smoke test: at most N active tokens, marked in the output.")
 @click.option("--out", type=click.Path(path_type=Path), help="Output folder (default: runs/NAME).")
 @execution_options
+@placing_options
 @click.option("--dry-run", is_flag=True, help="Print plan and schedule: engines, reuse, time; execute nothing.")
 @click.option("--allow-fake", is_flag=True, help="Accept fake scorers; every output is marked.")
 @click.option("--strict", is_flag=True, help="An unsupported case is an error.")
@@ -42,26 +44,31 @@ def run(
     **given: Any,
 ) -> None:
     """Execute EXPERIMENT on its engines, compare both sides, write the cube and print the report."""
+    from xcfg.cli.interpreters import check_interpreters
+    from xcfg.runner.schedule import side_configs
+
     session: Session = ctx.obj
-    options = run_options(given)
+    placing = Placing.taken(given)
+    options = run_options(given, placing)
     selection = Selection(**given)
-    registry = session.registry(allow_fake=allow_fake)
+    registry = session.registry(allow_fake=allow_fake, interpreters=placing.interpreters)
     plan = planned(selection, registry)
     folder = out if out is not None else Path("runs") / plan.experiment.name
+    check_interpreters(side_configs(plan), registry)
     if dry_run:
         from xcfg.cli.dry_run import show_schedule
 
         show_schedule(session, selection, plan, registry, folder, options, strict=strict, as_json=as_json)
         return
     from xcfg.cli.commit import commit_run
-    from xcfg.cli.executing import Executor
+    from xcfg.cli.executing import Executing
     from xcfg.cli.progress import progress
     from xcfg.report.terminal import print_report
 
-    with progress(session, folder, json_lines=json_lines) as told:
+    with placing.opened(registry) as executor, progress(session, folder, json_lines=json_lines) as told:
         told.started({"name": plan.experiment.name, "out": str(folder), "limited": plan.limit})
-        executor = Executor(registry=registry, folder=folder, options=options, told=told)
-        done = executor.selected(selection, plan)
+        executing = Executing(registry=registry, folder=folder, options=options, told=told, executor=executor)
+        done = executing.selected(selection, plan)
         for case in done.plan.runnable:
             tell_observers(registry, "xcfg_case_started", case=case)
         commit_run(folder, done.report, done.outcomes, registry)

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from attrs import evolve
 
 from xcfg.cli.output import emit, json_option
+from xcfg.cli.placing import Placing, placing_options
 from xcfg.cli.session import Session
 
 if TYPE_CHECKING:
@@ -32,9 +32,9 @@ _PATH = click.Path(path_type=Path)
 )
 @click.option("--assume-monotone", is_flag=True, help="Assume that aligning less never mends what aligning more fails.")
 @click.option("--gate", type=_PATH, metavar="FILE", help="Write what a gate pins: the set, what stays, the cases.")
-@click.option("--timeout", type=click.FloatRange(min=1), default=900.0, show_default=True, help="Seconds a side run.")
 @click.option("--jobs", type=click.IntRange(min=1), help="Engines at once (default: what memory and cores allow).")
 @click.option("--retry", type=click.IntRange(min=0), default=0, show_default=True, help="Retries of failed launches.")
+@placing_options
 @click.option("--allow-fake", is_flag=True, help="Accept fake scorers; every output is marked.")
 @json_option
 @click.pass_context
@@ -55,6 +55,7 @@ def search(
     cut off goes on where it was.
     """  # fmt: skip
     from xcfg.analyzer.search.problem import Options, Word
+    from xcfg.cli.interpreters import check_interpreters
     from xcfg.cli.progress import progress
     from xcfg.cli.search.document import answer_document, ending
     from xcfg.cli.search.evidence import check_gate, unpinnable, write_gate
@@ -68,21 +69,30 @@ def search(
     session: Session = ctx.obj
     if gate is not None:
         check_gate(gate)
-    registry = session.registry(allow_fake=allow_fake)
+    placing = Placing.taken(options)
+    registry = session.registry(allow_fake=allow_fake, interpreters=placing.interpreters)
     loaded = load_experiment(experiment, overrides, registry=registry)
     folder = out if out is not None else Path("runs") / loaded.experiment.name
     setting = Setting.of(loaded.experiment, loaded.root, folder, registry)
+    production = setting.space.production
+    check_interpreters((production.rollout, production.training), registry)
     how = Options(
         prove=Word(options["prove"]),
         monotone=options["assume_monotone"],
         budget=options["budget"],
         keeps_engines=False,
     )
-    running = RunOptions(timeout=options["timeout"], retry=options["retry"])
-    running = evolve(running, jobs=options["jobs"]) if options["jobs"] else running
+    running = RunOptions(
+        timeout=placing.timeout,
+        start_timeout=placing.start_timeout,
+        stop_timeout=placing.stop_timeout,
+        retry=options["retry"],
+        jobs=options["jobs"],
+    )
     with (
+        placing.opened(registry) as place,
         progress(session, folder) as on_event,
-        setting.executor(running, on_event) as executor,
+        setting.executor(running, on_event, place) as executor,
     ):
         looked = look(setting.problem, how, setting.known, executor, _teller(session))
         keep(folder, executor, registry)

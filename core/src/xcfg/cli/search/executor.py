@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from xcfg.model.outcome import CaseOutcome
     from xcfg.model.tolerance import ToleranceContract
     from xcfg.planner.alignment_space import AlignmentSpace, Chosen
+    from xcfg.plugin.executor import Executor as Place
     from xcfg.plugin.registry import Registry
     from xcfg.runner.events import Event
     from xcfg.runner.options import RunOptions
@@ -55,6 +56,7 @@ class Executor:
     options: RunOptions
     contract: ToleranceContract
     on_event: Callable[[Event], None]
+    place: Place | None
     run: RunReport | None
     sides: dict[str, SideRun]
     judged: dict[str, CaseOutcome] = field(factory=dict)
@@ -118,7 +120,7 @@ class Executor:
             self.held = True
         options = evolve(self.options, resume=not again)
         plan = self.space.plan(list({case.id: case for case in cases}.values()))
-        self.run = execute(plan, self.registry, self.folder, options, on_event=self.on_event)
+        self.run = execute(plan, self.registry, self.folder, options, on_event=self.on_event, executor=self.place)
         self.sides.update(self.run.sides)
         self.engine_s += self.run.engine_s
         self.constructed += self.run.engines.constructed

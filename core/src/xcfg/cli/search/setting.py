@@ -19,6 +19,7 @@ from xcfg.runner.belongs import check_belongs
 
 if TYPE_CHECKING:
     from xcfg.model.experiment import Experiment
+    from xcfg.plugin.executor import Executor as Place
     from xcfg.plugin.registry import Registry
     from xcfg.runner.events import Event
     from xcfg.runner.options import RunOptions
@@ -65,8 +66,8 @@ class Setting:
         problem = problem_of(space, registry)
         return cls(space=space, problem=problem, contract=contract, known=held, folder=folder, registry=registry)
 
-    def executor(self, options: RunOptions, on_event: Callable[[Event], None]) -> Executor:
-        """An executor into the folder."""
+    def executor(self, options: RunOptions, on_event: Callable[[Event], None], place: Place | None = None) -> Executor:
+        """An executor into the folder, whose engines run at ``place``, by default on this machine."""
         return Executor.of(
             self.known,
             space=self.space,
@@ -76,4 +77,5 @@ class Setting:
             options=options,
             contract=self.contract,
             on_event=on_event,
+            place=place,
         )
