@@ -86,7 +86,7 @@ def _merge(cube: Cube, texts: Sequence[str]) -> Json:
 
 
 def _parse(cube: Cube, text: str) -> Json:
-    with reading(cube.stored.path):
+    with reading(cube.stored.where):
         return json.loads(text) if text else None
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from xcfg.cube.expression import parse
 from xcfg.cube.fields import default_selection, fields
-from xcfg.cube.reader import open_cube
+from xcfg.cube.reader import Cube, open_cube
 from xcfg.cube.schema import STATUS_NAMES
 from xcfg.errors import InvalidInput
 from xcfg.model.codec import unknown
@@ -25,7 +25,11 @@ def query(path: Path, where: str = "", select: Sequence[str] = ()) -> list[dict[
 
     Raises InvalidInput on a faulty condition or an unknown field, ArtifactError as :func:`open_cube`.
     """
-    cube = open_cube(path)
+    return rows(open_cube(path), where, select)
+
+
+def rows(cube: Cube, where: str = "", select: Sequence[str] = ()) -> list[dict[str, Json]]:
+    """The same of an open cube."""
     known = fields(cube)
     condition = parse(where, known.keys(), {"status": tuple(STATUS_NAMES.values())})
     selected = tuple(select) or default_selection(cube)
@@ -33,11 +37,11 @@ def query(path: Path, where: str = "", select: Sequence[str] = ()) -> list[dict[
         if name not in known:
             raise InvalidInput(unknown("field", name, sorted(known)), where="select")
     columns = {name: known[name]() for name in {*selected, *condition.names}}
-    rows = []
+    found = []
     for index in range(len(cube.cases)):
         if condition.holds({name: columns[name][index] for name in condition.names}):
-            rows.append({name: _finite(columns[name][index]) for name in selected})
-    return rows
+            found.append({name: _finite(columns[name][index]) for name in selected})
+    return found
 
 
 def _finite(value: Json) -> Json:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import Factory, define, field
 
@@ -13,10 +13,13 @@ from xcfg.cube.grid import blocks
 from xcfg.cube.schema import STATUS_NAMES, TOKEN_ARRAYS, TOKEN_FIELDS
 from xcfg.cube.staging import locate
 from xcfg.cube.store import read
-from xcfg.cube.stored import Stored, open_stored, reading
+from xcfg.cube.stored import Stored, open_store, open_stored, reading
 from xcfg.errors import ArtifactError
 from xcfg.model.json import Json
 from xcfg.model.outcome import PairedTokens
+
+if TYPE_CHECKING:
+    from zarr.abc.store import Store
 
 
 @define(kw_only=True, eq=False)
@@ -110,13 +113,13 @@ class Cube:
         return self.stored.layout.index[case]
 
     def _parse(self, text: str) -> dict[str, Json]:
-        with reading(self.stored.path):
+        with reading(self.stored.where):
             found: dict[str, Json] = json.loads(text) if text else {}
             return found
 
     def _status(self, code: int) -> str:
         if code not in STATUS_NAMES:
-            raise ArtifactError(f"status {code} is not of this schema", where=str(self.stored.path))
+            raise ArtifactError(f"status {code} is not of this schema", where=self.stored.where)
         return STATUS_NAMES[code]
 
 
@@ -127,3 +130,8 @@ def open_cube(path: Path) -> Cube:
     case id that the cube does not have.
     """
     return Cube(stored=open_stored(locate(path)))
+
+
+def open_remote(store: Store, where: str) -> Cube:
+    """Open the cube in a zarr store of another kind than a folder; ``where`` is its address. Raises ArtifactError."""
+    return Cube(stored=open_store(store, where))

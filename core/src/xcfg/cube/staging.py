@@ -29,6 +29,12 @@ def locate(path: Path) -> Path:
     return former if not path.exists() and former.exists() else path
 
 
+def remnants(path: Path) -> tuple[Path, ...]:
+    """What a killed commit left beside the cube and :func:`recover` removes."""
+    kinds = ("discarded", "staging", *(("former",) if path.exists() else ()))
+    return tuple(_sibling(path, kind) for kind in kinds if _sibling(path, kind).exists())
+
+
 def recover(path: Path) -> None:
     """Undo what a killed commit left: put the former cube back and remove half-written siblings. Needs the lock.
 

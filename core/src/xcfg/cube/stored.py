@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import zarr
 from attrs import frozen
@@ -20,21 +20,24 @@ from xcfg.cube.table import Row, read_rows
 from xcfg.errors import ArtifactError
 from xcfg.model.json import Json
 
+if TYPE_CHECKING:
+    from zarr.abc.store import Store
+
 
 @contextmanager
-def reading(path: Path) -> Iterator[None]:
+def reading(where: str) -> Iterator[None]:
     """Whatever goes wrong while reading stored bytes is an :class:`ArtifactError` that names the cube."""
     try:
         yield
     except (OSError, ValueError, TypeError, KeyError, IndexError, RuntimeError, BaseZarrError) as error:
-        raise ArtifactError(f"the result cube is unreadable: {error}", where=str(path), hint=REBUILD) from error
+        raise ArtifactError(f"the result cube is unreadable: {error}", where=where, hint=REBUILD) from error
 
 
 @frozen(kw_only=True, eq=False)
 class Stored:
-    """Geometry, case rows and arrays (not loaded) of a cube; ``attributes`` are the caller's."""
+    """Geometry, case rows and arrays (not loaded) of a cube at ``where``; ``attributes`` are the caller's."""
 
-    path: Path
+    where: str
     layout: Layout
     rows: tuple[Row, ...]
     token_starts: tuple[int, ...]
@@ -47,15 +50,20 @@ def open_stored(path: Path) -> Stored:
     """Read geometry and case table. Raises ArtifactError where there is no cube, or one of another schema."""
     if not path.is_dir():
         raise ArtifactError("there is no result cube", where=str(path), hint=REBUILD)
-    with reading(path):
-        group = zarr.open_group(path, mode="r", zarr_format=3)
+    return open_store(path, str(path))
+
+
+def open_store(store: Path | Store, where: str) -> Stored:
+    """The same of a zarr store of any kind; ``where`` names it in errors."""
+    with reading(where):
+        group = zarr.open_group(store, mode="r", zarr_format=3)
         found = dict(group.attrs)
         if found.get("schema") == SCHEMA:
-            return _open(path, group, found)
-    raise ArtifactError(f"schema {found.get('schema')!r} is not {SCHEMA}", where=str(path), hint=REBUILD)
+            return _open(where, group, found)
+    raise ArtifactError(f"schema {found.get('schema')!r} is not {SCHEMA}", where=where, hint=REBUILD)
 
 
-def _open(path: Path, group: zarr.Group, found: dict[str, Any]) -> Stored:
+def _open(where: str, group: zarr.Group, found: dict[str, Any]) -> Stored:
     names = [spec.name for spec in (*CELL_ARRAYS, *CASE_ARRAYS, *TOKEN_ARRAYS, SEQUENCE_ARRAY)]
     arrays = {name: _array(group, name) for name in names}
     table = {spec.name: read(arrays[spec.name]) for spec in CASE_ARRAYS if spec.name != "record"}
@@ -65,7 +73,7 @@ def _open(path: Path, group: zarr.Group, found: dict[str, Any]) -> Stored:
         if arrays[spec.name].shape[: len(layout.shape)] != layout.shape:
             raise ValueError(f"array {spec.name} has the shape {arrays[spec.name].shape}, the axes {layout.shape}")
     return Stored(
-        path=path,
+        where=where,
         layout=layout,
         rows=tuple(rows),
         token_starts=tuple(int(start) for start in table["token_start"]),

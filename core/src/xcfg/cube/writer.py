@@ -61,14 +61,23 @@ def commit(path: Path, plan: Plan, outcomes: Sequence[CaseOutcome], attributes: 
         _write(staging, layout, former, ordered, attributes)
 
 
-def rebuild(path: Path, plan: Plan, outcomes: Sequence[CaseOutcome], attributes: Mapping[str, Json]) -> None:
+def rebuild(
+    path: Path,
+    plan: Plan,
+    outcomes: Sequence[CaseOutcome],
+    attributes: Mapping[str, Json],
+    *,
+    like: Path | None = None,
+    fresh: bool = False,
+) -> None:
     """Make the cube again from ``outcomes`` alone and put it in the place of the one at ``path``.
 
-    The order of values and cases and the chunk shape are those of the former cube where it is readable and holds
-    nothing that the plan does not; otherwise they come from the plan. Errors as for :func:`commit`.
+    The order of values and cases and the chunk shape are those of the former cube (of the one at ``like`` where that
+    is given) where it is readable and holds nothing that the plan does not; otherwise, and with ``fresh``, they come
+    from the plan. Errors as for :func:`commit`.
     """
     recover(path)
-    layout = _kept_layout(path, plan) or fresh_layout(plan)
+    layout = (None if fresh else _kept_layout(like or path, plan)) or fresh_layout(plan)
     ordered = _ordered(layout, outcomes)
     with staged(path, copy=False) as staging:
         _write(staging, layout, None, ordered, attributes)

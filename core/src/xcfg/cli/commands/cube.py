@@ -1,86 +1,110 @@
-"""``xcfg cube query|rebuild``."""
+"""``xcfg cube``: query and export; what keeps a folder is in :mod:`xcfg.cli.commands.cube_folder`."""
 
 from __future__ import annotations
 
-import csv
 import io
-import json
 from pathlib import Path
 
 import click
 
+from xcfg.cli.commands.cube_folder import compact, merge, rebuild, upload, verify
 from xcfg.cli.output import document, emit, json_option, print_out, table
 from xcfg.cli.session import Session
 from xcfg.exitcodes import ExitCode
-from xcfg.model.json import Json
 
 _BRIEF = ["case_id", "name", "status", "dtype", "max_abs_dlogp", "threshold", "mean_abs_dlogp", "active_tokens"]
 """Fields of the table where none are selected: as many as a terminal shows."""
 
+_where = click.option("--where", default="", help="Condition, for example: status == fail and max_abs_dlogp > 0.1")
+_select = click.option("--select", "selected", multiple=True, metavar="FIELD", help="Fields (repeat for several).")
+
 
 @click.group()
 def cube() -> None:
-    """Query or rebuild the result cube of a run."""
+    """Query, export, verify, merge, compact, rebuild or upload the results of a run."""
 
 
 @cube.command()
-@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
-@click.option("--where", default="", help="Condition, for example: status == fail and max_abs_dlogp > 0.1")
-@click.option("--select", "selected", multiple=True, metavar="FIELD", help="Fields to print (repeat for several).")
+@click.argument("place", metavar="DIR")
+@_where
+@_select
 @click.option("--format", "form", type=click.Choice(["table", "csv", "json"]), default="table", show_default=True)
 @json_option
 @click.pass_context
-def query(ctx: click.Context, folder: Path, where: str, selected: tuple[str, ...], form: str, as_json: bool) -> None:
-    """Print the planned cases of DIR that meet a condition (status not_run: not executed); exit 5 where none does."""
-    from xcfg.cube.query import query as run_query
+def query(ctx: click.Context, place: str, where: str, selected: tuple[str, ...], form: str, as_json: bool) -> None:
+    """Print the planned cases of DIR that meet a condition (status not_run: not executed); exit 5 where none does.
+
+    DIR is the folder of a run, a cube, or the URL that a run was uploaded to.
+    """
+    from xcfg.cli.keep.opened import opened
+    from xcfg.cube.export import table_of
+    from xcfg.cube.formats import text_of, write_csv
+    from xcfg.cube.query import rows as find
 
     session: Session = ctx.obj
     as_json = as_json or form == "json"
-    fields = [name for item in selected for name in item.split(",")] or ([] if as_json or form == "csv" else _BRIEF)
-    rows = run_query(_store(folder), where, fields)
+    fields = _fields(selected) or ([] if as_json or form == "csv" else _BRIEF)
+    with opened(place) as found:
+        rows = find(found, where, fields)
     status, code = ("pass", ExitCode.PASS) if rows else ("nothing", ExitCode.NOTHING)
     if form == "csv" and not as_json:
-        print_out(_csv(rows), newline=False)
+        text = io.BytesIO()
+        if rows:
+            write_csv(table_of(rows), text)
+        print_out(text.getvalue().decode(), newline=False)
     else:
         headings = list(rows[0]) if rows else fields
-        cells = [[_text(row[key]) for key in headings] for row in rows]
+        cells = [[text_of(row[key]) for key in headings] for row in rows]
         content = document("cube.query", status, rows=rows)
         emit(session, as_json, content, lambda screen: table(screen, headings, cells))
     ctx.exit(code)
 
 
 @cube.command()
-@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("place", metavar="DIR")
+@click.argument("target", metavar="FILE", type=click.Path(path_type=Path))
+@_where
+@_select
+@click.option("--format", "form", type=click.Choice(["csv", "parquet", "json"]), help="Default: the suffix of FILE.")
+@click.option("--tokens", is_flag=True, help="One row a token: logprobs of both sides, token id, position, ranks.")
+@click.option("--force", is_flag=True, help="Replace FILE where it is there already.")
 @json_option
-@click.pass_obj
-def rebuild(session: Session, folder: Path, as_json: bool) -> None:
-    """Make the cube of DIR again from its sealed attempts."""
-    from xcfg.cli.commit import CUBE, rebuild_run
-    from xcfg.cli.stored import check_folder
-    from xcfg.runner.lock import locked
+@click.pass_context
+def export(
+    ctx: click.Context,
+    place: str,
+    target: Path,
+    where: str,
+    selected: tuple[str, ...],
+    form: str | None,
+    tokens: bool,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Write the planned cases of DIR that meet a condition, or their tokens, to FILE; exit 5 where there is no row.
 
-    check_folder(folder)
-    with locked(folder):
-        cases = rebuild_run(folder, session.registry(allow_fake=True))
-    content = document("cube.rebuild", cube=str(folder / CUBE), cases=cases)
-    emit(session, as_json, content, lambda screen: screen.print(f"rebuilt {folder / CUBE}", markup=False))
+    DIR is the folder of a run, a cube, or the URL that a run was uploaded to.
+    """
+    from xcfg.cli.keep.export import check_target, format_of, write_table
+    from xcfg.cli.keep.opened import opened
+    from xcfg.cube.export import case_table, token_table
+
+    session: Session = ctx.obj
+    kind = format_of(target, form)
+    check_target(target, force=force)
+    with opened(place) as found:
+        rows = (token_table if tokens else case_table)(found, where, _fields(selected))
+        count = 0 if rows.empty else write_table(rows, target, kind, force=force)
+    status, code = ("pass", ExitCode.PASS) if count else ("nothing", ExitCode.NOTHING)
+    content = document("cube.export", status, file=str(target) if count else None, format=kind, rows=count)
+    told = f"wrote {count} rows to {target}" if count else "no row meets the condition; nothing was written"
+    emit(session, as_json, content, lambda screen: screen.print(told, markup=False))
+    ctx.exit(code)
 
 
-def _store(folder: Path) -> Path:
-    """The cube itself, or the one inside a run's folder."""
-    from xcfg.cli.commit import CUBE
-
-    return folder if (folder / "zarr.json").is_file() else folder / CUBE
+def _fields(selected: tuple[str, ...]) -> list[str]:
+    return [name for item in selected for name in item.split(",") if name]
 
 
-def _csv(rows: list[dict[str, Json]]) -> str:
-    text = io.StringIO()
-    if rows:
-        writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows({key: _text(value) for key, value in row.items()} for row in rows)
-    return text.getvalue()
-
-
-def _text(value: Json) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
+for _command in (verify, merge, compact, rebuild, upload):
+    cube.add_command(_command)
