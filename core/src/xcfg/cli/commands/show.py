@@ -27,6 +27,7 @@ def show(
     """Show one CASE (id, its beginning, or name) of the run in DIR with its provenance."""
     from xcfg.cli.commands.plan import find_case
     from xcfg.cli.documents import case_document, in_context, verdict
+    from xcfg.cli.measured import measured_documents
     from xcfg.cli.stored import load_judged
     from xcfg.comparator.blocks import TokenPairs
     from xcfg.comparator.worst import worst_tokens
@@ -49,7 +50,7 @@ def show(
         status,
         fake=run.fake,
         limited=plan.limit,
-        case=case_document(outcome),
+        case={**case_document(outcome), "measured": measured_documents(outcome)},
         tokens=[in_context(item, text) for item in worst],
     )
     emit(session, as_json, content, lambda screen: print_case(screen, content, per_rank=per_rank))
