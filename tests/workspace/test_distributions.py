@@ -36,5 +36,10 @@ def test_plugins_register_under_their_short_name(folder: Path) -> None:
     assert str(requirements["xcfg"].specifier), "a plugin states the range of core versions it works with"
 
 
+def test_core_requires_no_cluster() -> None:
+    names = {Requirement(item).name for item in project(ROOT / "core")["dependencies"]}
+    assert not names & {"ray", "submitit"}
+
+
 def test_root_is_no_distribution() -> None:
     assert "project" not in tomllib.loads((ROOT / "pyproject.toml").read_text())

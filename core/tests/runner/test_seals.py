@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from xcfg.errors import ArtifactError, EnvironmentFault
-from xcfg.runner.durable import replace, room, write_new
+from xcfg.runner.durable import replace, replace_changed, room, write_new
 from xcfg.runner.seal import seal, verify
 
 
@@ -20,8 +20,8 @@ def folder(tmp_path):
     return made
 
 
-def test_an_untouched_folder_holds(folder):
-    verify(folder, "side/attempt-0001")
+def test_an_untouched_folder_holds_and_gives_what_lies_in_it(folder):
+    assert verify(folder, "side/attempt-0001") == {"identity.json": b"{}"}
 
 
 def test_each_change_is_named(folder):
@@ -36,6 +36,27 @@ def test_each_change_is_named(folder):
 def test_an_added_file_is_named(folder):
     (folder / "extra").write_bytes(b"")
     with pytest.raises(ArtifactError, match=r"extra.*added"):
+        verify(folder, "side/attempt-0001")
+
+
+@pytest.mark.parametrize("target", ["identity.json", "logs", "nowhere"])
+def test_an_added_link_is_named_whatever_it_points_to(folder, target):
+    (folder / "logs" / "link").symlink_to(folder / target)
+    with pytest.raises(ArtifactError, match=r"logs/link.*added"):
+        verify(folder, "side/attempt-0001")
+
+
+def test_a_payload_that_became_a_folder_is_missing(folder):
+    (folder / "identity.json").unlink()
+    (folder / "identity.json").mkdir()
+    with pytest.raises(ArtifactError, match=r"identity\.json.*missing"):
+        verify(folder, "side/attempt-0001")
+
+
+def test_a_payload_that_became_a_link_to_nothing_is_named(folder):
+    (folder / "identity.json").unlink()
+    (folder / "identity.json").symlink_to(folder / "nowhere")
+    with pytest.raises(ArtifactError, match=r"identity\.json.*link"):
         verify(folder, "side/attempt-0001")
 
 
@@ -56,6 +77,16 @@ def test_a_new_file_never_replaces_another(tmp_path):
     with pytest.raises(FileExistsError):
         write_new(tmp_path / "a", b"two")
     assert (tmp_path / "a").read_bytes() == b"one"
+
+
+def test_a_file_is_replaced_only_where_it_differs(tmp_path):
+    path = tmp_path / "a"
+    replace_changed(path, b"one")
+    before = path.stat().st_ino
+    replace_changed(path, b"one")
+    assert path.stat().st_ino == before
+    replace_changed(path, b"two")
+    assert path.stat().st_ino != before and path.read_bytes() == b"two"
 
 
 def test_no_room_leaves_the_former_file_and_no_half_one(tmp_path):

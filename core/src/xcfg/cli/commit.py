@@ -38,7 +38,7 @@ def commit_run(folder: Path, report: RunReport, outcomes: Sequence[CaseOutcome],
 
     with locked(folder):
         plan = load_plan(folder)
-        write_comparisons(folder, plan, outcomes)
+        write_comparisons(folder, plan, outcomes, fake=report.fake)
         try:
             commit(folder / CUBE, plan, outcomes, cube_attributes(plan, report, registry))
         except LayoutChanged:
@@ -48,12 +48,12 @@ def commit_run(folder: Path, report: RunReport, outcomes: Sequence[CaseOutcome],
     tell_observers(registry, "xcfg_cube_committed", path=str(folder / CUBE))
 
 
-def write_comparisons(folder: Path, plan: Plan, outcomes: Sequence[CaseOutcome]) -> None:
+def write_comparisons(folder: Path, plan: Plan, outcomes: Sequence[CaseOutcome], *, fake: bool) -> None:
     """Write ``cases/<id>/comparison.json`` of each outcome where it differs; the caller holds the lock.
 
     Several at once: a file that survives a power cut is mostly waiting for the disk.
     """
-    head = {"schema": "xcfg.comparison/1", "limited": plan.limit}
+    head = {"schema": "xcfg.comparison/1", "limited": plan.limit, "fake": fake}
 
     def write(outcome: CaseOutcome) -> None:
         place = folder / "cases" / outcome.case.id

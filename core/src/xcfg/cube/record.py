@@ -24,7 +24,8 @@ def record(outcome: CaseOutcome) -> str:
         "contract": comparison.contract,
         "baseline_dtype": comparison.baseline_dtype,
         "worst": None if comparison.worst is None else unstructure(comparison.worst),
-        "findings": comparison.findings,
+        # how a process ended after its numbers were sealed is of that launch and not of the result
+        "findings": [item for item in comparison.findings if item.subclass != "process-exit"],
         "assumed": comparison.assumed,
         "per_rank": [
             {

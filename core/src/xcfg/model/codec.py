@@ -61,39 +61,66 @@ def _shown(value: Any) -> str:
 
 
 def _enum(value: Any, kind: type[Enum]) -> Enum:
-    names = [str(item.value) for item in kind]
-    if not isinstance(value, str) or value not in names:
-        raise ValueError(f"{value!r} is not one of {', '.join(names)}")
-    return kind(value)
+    try:
+        return kind(value if isinstance(value, str) else None)
+    except ValueError:
+        names = ", ".join(str(item.value) for item in kind)
+        raise ValueError(f"{value!r} is not one of {names}") from None
 
 
 def _optional(tp: Any) -> bool:
     return get_origin(tp) in (Union, types.UnionType) and type(None) in get_args(tp)
 
 
-def _mapping(converter: cattrs.Converter) -> Callable[[Any, Any], Any]:
-    def hook(value: Any, tp: Any) -> Any:
-        if not isinstance(value, Mapping):
-            raise TypeError(f"expected a mapping, got {_shown(value)}")
-        inner = (get_args(tp) or (str, Any))[1]
-        if inner is Any:
-            return freeze(value)
-        return converter.structure(value, dict[str, inner])  # type: ignore[valid-type]
-
-    return hook
+Hook = Callable[[Any, Any], Any]
 
 
-def _sequence(converter: cattrs.Converter) -> Callable[[Any, Any], Any]:
-    def hook(value: Any, tp: Any) -> Any:
-        if not isinstance(value, list | tuple):
-            raise TypeError(f"expected a list, got {_shown(value)}")
+def _mapping(converter: cattrs.Converter) -> Callable[[Any], Hook]:
+    def factory(tp: Any) -> Hook:
+        inner: Any = (get_args(tp) or (str, Any))[1]
+        plain: Any = dict[str, inner]
+        structured = _frozen if inner is Any else converter.get_structure_hook(plain)
+
+        def hook(value: Any, _: Any) -> Any:
+            if not isinstance(value, Mapping):
+                raise TypeError(f"expected a mapping, got {_shown(value)}")
+            return structured(value, plain)
+
+        return hook
+
+    return factory
+
+
+def _sequence(converter: cattrs.Converter) -> Callable[[Any], Hook]:
+    def factory(tp: Any) -> Hook:
         args = get_args(tp)
-        inner = args[0] if args else Any
-        if len(args) > 1 and args[1] is not Ellipsis and len(value) != len(args):
-            raise ValueError(f"expected {len(args)} values, got {len(value)}")
-        return tuple(converter.structure(list(value), list[inner]))  # type: ignore[valid-type]
+        plain: Any = list[args[0] if args else Any]  # type: ignore[misc]
+        structured = converter.get_structure_hook(plain)
+        length = len(args) if len(args) > 1 and args[1] is not Ellipsis else None
 
-    return hook
+        def hook(value: Any, _: Any) -> Any:
+            if not isinstance(value, list | tuple):
+                raise TypeError(f"expected a list, got {_shown(value)}")
+            if length is not None and len(value) != length:
+                raise ValueError(f"expected {length} values, got {len(value)}")
+            return tuple(structured(list(value), plain))
+
+        return hook
+
+    return factory
+
+
+def _maybe(converter: cattrs.Converter) -> Callable[[Any], Hook]:
+    def factory(tp: Any) -> Hook:
+        inner: Any = next(item for item in get_args(tp) if item is not type(None))
+        structured = converter.get_structure_hook(inner)
+        return lambda value, _: None if value is None else structured(value, inner)
+
+    return factory
+
+
+def _frozen(value: Any, _: Any) -> Any:
+    return freeze(value)
 
 
 @cache
@@ -119,17 +146,10 @@ def converter() -> cattrs.Converter:
         made.register_structure_hook(kind, _scalar(kind))
     for base in (Enum, StrEnum):  # a StrEnum is a str too: without its own hook it would be let through unchecked
         made.register_structure_hook(base, _enum)
-    made.register_structure_hook_func(lambda tp: tp is Any, lambda value, _: freeze(value))
-    made.register_structure_hook_func(_is_mapping, _mapping(made))
-    made.register_structure_hook_func(_is_tuple, _sequence(made))
-
-    def optional(value: Any, tp: Any) -> Any:
-        if value is None:
-            return None
-        inner = [item for item in get_args(tp) if item is not type(None)]
-        return made.structure(value, inner[0])
-
-    made.register_structure_hook_func(_optional, optional)
+    made.register_structure_hook_func(lambda tp: tp is Any, _frozen)
+    made.register_structure_hook_factory(_is_mapping, _mapping(made))
+    made.register_structure_hook_factory(_is_tuple, _sequence(made))
+    made.register_structure_hook_factory(_optional, _maybe(made))
     return made
 
 

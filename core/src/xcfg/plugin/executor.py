@@ -22,6 +22,7 @@ from xcfg.errors import ArtifactError, InvalidInput
 from xcfg.model.codec import load_json, structure
 from xcfg.model.json import freeze, tupled
 from xcfg.model.scorer import Launch
+from xcfg.plugin.installed import Asked
 
 SCHEMA = "xcfg.job/1"
 JOB = "job.json"
@@ -60,7 +61,8 @@ class Job:
     """One launch to run. ``root`` is the output folder, ``folder`` the launch's and ``inputs`` what it reads, below it.
 
     ``environment`` holds the variables the launch sets, beside those a process inherits from its machine. ``python`` is
-    the interpreter of the ranks, empty for the one that runs :meth:`argv`.
+    the interpreter of the ranks, empty for the one that runs :meth:`argv`. ``code`` is what the results are said to be
+    made with: it has to be the same where they are.
     """
 
     schema: str = SCHEMA
@@ -72,6 +74,7 @@ class Job:
     environment: Mapping[str, str] = field(factory=dict, converter=freeze)
     limits: Limits
     python: str = ""
+    code: Asked = field(factory=Asked)
 
     @property
     def place(self) -> Path:

@@ -12,7 +12,7 @@ from xcfg.model.attempt import SideFailure
 from xcfg.model.codec import load_json, structure, unstructure
 from xcfg.model.json import Json, freeze
 from xcfg.model.tolerance import ContractRef
-from xcfg.runner.durable import write_json
+from xcfg.runner.durable import encode, replace_changed, write_json
 from xcfg.runner.store import Store
 
 SCHEMA = "xcfg.folder/1"
@@ -92,7 +92,7 @@ def bind(store: Store, binding: Binding, checkpoints: Mapping[str, Mapping[str, 
         write_json(store.run, Folder(binding=binding, checkpoints=checkpoints))
         return
     found = read_folder(store)
-    write_json(store.run, evolve(found, checkpoints={**found.checkpoints, **checkpoints}))
+    replace_changed(store.run, encode(evolve(found, checkpoints={**found.checkpoints, **checkpoints})))
 
 
 def finish(store: Store, last: LastRun) -> None:

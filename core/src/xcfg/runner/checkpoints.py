@@ -9,7 +9,7 @@ from xcfg.errors import InvalidInput
 from xcfg.model.codec import load_json
 from xcfg.model.json import Json
 from xcfg.plugin.checkpoint import CheckpointDigest, digest_checkpoint
-from xcfg.runner.durable import write_json
+from xcfg.runner.durable import encode, replace_changed
 
 
 def resolve(root: str, path: str) -> Path:
@@ -32,7 +32,7 @@ def remember(root: str, digests: Mapping[str, CheckpointDigest], cache: Path) ->
     for path, found in digests.items():
         folder = resolve(root, path)
         known[str(folder)] = {"stat": _stat(folder), "weights": found.weights, "tokenizer": found.tokenizer}
-    write_json(cache, known)
+    replace_changed(cache, encode(known))
 
 
 def _digest(folder: Path, known: Mapping[str, Json]) -> CheckpointDigest:

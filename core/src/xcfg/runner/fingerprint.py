@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from xcfg.model.case import SideConfig
 from xcfg.model.json import Json
+from xcfg.model.scorer import KernelBackendDescriptor
 from xcfg.plugin.installed import Asked, installed
 from xcfg.plugin.inventory import CORE
 from xcfg.runner.builds import build_knobs, build_tasks
@@ -15,25 +18,9 @@ def fingerprint(config: SideConfig, registry: Lookup) -> dict[str, Json]:
 
     Versions alone would miss the edits of a plugin that is installed in editable form.
     """
-    scorer = registry.scorer(config.scorer)
-    materializers = registry.materializers(config.scorer)
-    backends = [registry.backend(name, choice.backend) for name, choice in sorted(config.operators.items())]
-    builds = build_tasks(config, registry)
-    loaded = {(task.operator, task.backend): task.build.fingerprint for task in builds}
-    applied = config.knobs.keys() - build_knobs(builds)
-    targets = {scorer.target, *(materializers[name].target for name in applied)}
-    targets |= {backend.target for backend in backends}
-    owners = {
-        registry.owner("scorer", scorer.id),
-        *(registry.owner("materializer", (name, scorer.id)) for name in applied),
-        *(registry.owner("backend", (backend.operator, backend.id)) for backend in backends),
-    }
-    asked = Asked(
-        distributions=sorted({CORE, *owners}),
-        engines=scorer.requires,
-        packages=[name for name in sorted(map(_package, targets)) if name],
-    )
-    found = installed(asked, registry.interpreter(config.role))
+    backends = _backends(config, registry)
+    loaded = {(task.operator, task.backend): task.build.fingerprint for task in build_tasks(config, registry)}
+    found = installed(code_of([config], registry), registry.interpreter(config.role))
     return {
         "python": found.python,
         "machine": found.machine,
@@ -46,6 +33,31 @@ def fingerprint(config: SideConfig, registry: Lookup) -> dict[str, Json]:
         },
         "environment": dict(sorted(registry.process_environment(config).items())),
     }
+
+
+def code_of(configs: Iterable[SideConfig], registry: Lookup) -> Asked:
+    """The code that the results of these side runs are made with."""
+    owners, engines, targets = {CORE}, set[str](), set[str]()
+    for config in configs:
+        scorer = registry.scorer(config.scorer)
+        materializers = registry.materializers(config.scorer)
+        backends = _backends(config, registry)
+        applied = config.knobs.keys() - build_knobs(build_tasks(config, registry))
+        engines.update(scorer.requires)
+        targets |= {scorer.target, *(materializers[name].target for name in applied)}
+        targets |= {backend.target for backend in backends}
+        owners |= {registry.owner("scorer", scorer.id)}
+        owners |= {registry.owner("materializer", (name, scorer.id)) for name in applied}
+        owners |= {registry.owner("backend", (backend.operator, backend.id)) for backend in backends}
+    return Asked(
+        distributions=sorted(owners),
+        engines=sorted(engines),
+        packages=[name for name in sorted({_package(target) for target in targets}) if name],
+    )
+
+
+def _backends(config: SideConfig, registry: Lookup) -> list[KernelBackendDescriptor]:
+    return [registry.backend(name, choice.backend) for name, choice in sorted(config.operators.items())]
 
 
 def difference(former: Json, now: Json, path: str = "") -> str:

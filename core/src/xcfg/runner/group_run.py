@@ -21,6 +21,7 @@ from xcfg.runner.context import Context
 from xcfg.runner.durable import encode, make_folders, write_new
 from xcfg.runner.environment import declared_environment
 from xcfg.runner.exits import write_exit
+from xcfg.runner.fingerprint import code_of
 from xcfg.runner.launch import LaunchSpec, folders, placed
 from xcfg.runner.launching import LOGS, SPEC
 from xcfg.runner.rank_record import record_name
@@ -64,8 +65,9 @@ def run_group(group: Group, context: Context, tokens: TokenBatch | None, *, may_
     )
     try:
         ended = context.executor.run(job, collector.collect, context.stop)
-    except EnvironmentFault as error:
-        return _not_launched(group, tokens, error)
+    except EnvironmentFault as error:  # what was sealed by then stands
+        collector.fail_all(SideFailure(status=Status.ENVIRONMENT_ERROR, reason=str(error)))
+        return GroupOutcome(runs=collector.runs, tokens=collector.tokens, sampling=collector.sampling)
     unfinished = bool(collector.left) or collector.tokens is None
     lost = unfinished and ended.ending is Ending.LOST and may_lose
     if unfinished and not collector.explained and not context.stop.is_set() and not lost:
@@ -91,6 +93,7 @@ def _job(spec: LaunchSpec, group: Group, context: Context, launch: Path) -> Job:
         inputs=(f"{folder}/{SPEC}", f"{folder}/{JOB}", *tokens),
         launch=spec.launch,
         ranks=spec.world_size,
+        code=code_of((group.engine, *group.sides), context.registry),
         environment=declared_environment(group.engine, context.registry, uuid.uuid4().hex),
         limits=context.options.limits,
         python=context.registry.interpreter(group.engine.role),

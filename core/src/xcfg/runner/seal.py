@@ -89,6 +89,8 @@ def _checked(folder: Path, files: Mapping[str, str]) -> dict[str, bytes]:
             raise ArtifactError("a sealed file is missing", where=str(path))
         if name not in files:
             raise ArtifactError("this file was added after sealing", where=str(path))
+        if path.is_symlink():
+            raise ArtifactError("a link stands in the place of a sealed file", where=str(path))
         if "/" in name:
             digest = file_digest(path)
         else:

@@ -20,6 +20,7 @@ def _scorer(id: str, summary: str, target: str) -> ScorerDescriptor:
 
 SCORERS = (
     _scorer("fake", "numpy language model of either role", "fakes:FakeScorer"),
+    _scorer("testing.fake", "the same under the name that examples use", "fakes:FakeScorer"),
     _scorer("fake_kernel", "numpy language model that lets a kernel backend take over", "fakes:KernelFakeScorer"),
     _scorer("fake_open_crash", "raises while the engine is built", "failing:OpenCrash"),
     _scorer("fake_score_crash", "raises while scoring", "failing:ScoreCrash"),

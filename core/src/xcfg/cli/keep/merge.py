@@ -26,7 +26,7 @@ def merge_folders(folder: Path, others: Mapping[str, Path], registry: Registry) 
     with locked(folder):
         taken = take_over(folder, others)
         plan, run, outcomes = load_judged(folder, registry)
-        write_comparisons(folder, plan, outcomes)
+        write_comparisons(folder, plan, outcomes, fake=run.fake)
         rebuild(folder / CUBE, plan, outcomes, cube_attributes(plan, run, registry))
     tell_observers(registry, "xcfg_cube_committed", path=str(folder / CUBE))
     return taken

@@ -1,0 +1,1 @@
+"""Executor on a Ray cluster. Importing this package imports no ray."""

@@ -1,0 +1,1 @@
+"""Executor on Slurm. Importing this package imports no submitit."""
