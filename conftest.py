@@ -2,6 +2,8 @@
 
 import signal
 
+import pytest
+
 
 def pytest_configure() -> None:
     """Hear Ctrl-C again where the tests were started in the background.
@@ -11,3 +13,14 @@ def pytest_configure() -> None:
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep each file's tests in one worker, for its fixtures, and all that build a vLLM engine in a single one.
+
+    Two such engines at once do not fit a machine of two cores.
+    """
+    if config.pluginmanager.hasplugin("xdist"):
+        for item in items:
+            engine = item.get_closest_marker("engine") is not None
+            item.add_marker(pytest.mark.xdist_group("engines" if engine else item.nodeid.partition("::")[0]))

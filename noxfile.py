@@ -19,6 +19,8 @@ TORCH_CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 UNLOADABLE = ("torchvision", "torchaudio", "torchcodec")
 EXAMPLE = "docs/examples/qwen3-tiny-tp2-fsdp.yaml"
 DRIFT = 1
+WORKERS = ("-n", "auto", "--maxprocesses", "4", "--dist", "loadgroup")
+"""Tests in several processes; conftest.py keeps vLLM engines in one of them."""
 
 nox.options.sessions = ["lint", "types", "layers", "docs", "tests"]
 nox.options.default_venv_backend = "none"
@@ -73,7 +75,8 @@ def demo(session: nox.Session) -> None:
 @nox.session
 def tests(session: nox.Session) -> None:
     """Unit tests and end-to-end tests on real engines: the tier that CI runs."""
-    _python(session, "-m", "pytest", "-m", "not full", *session.posargs)
+    workers = () if session.posargs else WORKERS
+    _python(session, "-m", "pytest", "-m", "not full", *workers, *session.posargs)
 
 
 @nox.session

@@ -78,6 +78,7 @@ def test_two_ranks_meet_in_a_placement_group(world, executor: RayExecutor, tmp_p
     assert not world.left()
 
 
+@pytest.mark.full
 def test_a_rank_that_fails_ends_those_of_the_other_machines(world, executor: RayExecutor, tmp_path: Path) -> None:
     pytest.importorskip("torch")
     targets = {**world.registry.targets, "testing.fake": "OneRankFails"}
