@@ -1,4 +1,4 @@
-"""Measure what the documentation quotes: start-up, comparing, planning, searching, engines. Prints, never asserts."""
+"""Measure what the documentation quotes: start-up, comparing, planning, searching, running. Prints, never asserts."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import tempfile
 import time
 from pathlib import Path
 
+import kernels
+import overhead
 import planning
 import psutil
 import recorded
@@ -38,16 +40,18 @@ def start_up() -> None:
 
 def run_once(out: Path) -> dict:
     """Run the example, watching the parent's resident memory; returns its document."""
-    command = [sys.executable, "-m", "xcfg.cli", "-q", "run", str(EXAMPLE), "--out", str(out), "--json"]
-    peak = 0
+    options = ["--jobs", "1", "--out", str(out), "--json"]
+    command = [sys.executable, "-m", "xcfg.cli", "-q", "run", str(EXAMPLE), *options]
+    peak, began = 0, time.monotonic()
     with tempfile.TemporaryFile("w+") as output, subprocess.Popen(command, stdout=output) as process:
         watched = psutil.Process(process.pid)
         while process.poll() is None:
             peak = max(peak, watched.memory_info().rss)
             time.sleep(0.05)
+        whole = time.monotonic() - began
         output.seek(0)
         document = json.load(output)
-    return {**document, "parent_peak_mb": peak / 1e6}
+    return {**document, "parent_peak_mb": peak / 1e6, "whole_s": whole}
 
 
 def main() -> None:
@@ -57,6 +61,8 @@ def main() -> None:
     recorded.streamed()
     planning.main()
     search.main()
+    kernels.main()
+    overhead.main()
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(scratch)
         for label in ("first run", "second run"):
@@ -66,7 +72,8 @@ def main() -> None:
             print(
                 f"{label}: {len(done['cases'])} cases, engines distinct {engines['distinct']}, constructed "
                 f"{engines['constructed']}, reused {engines['reused_from_disk']}; wall {done['wall_s']:.0f} s, engines "
-                f"{done['engine_s']:.0f} s; parent peak {done['parent_peak_mb']:.0f} MB"
+                f"{done['engine_s']:.0f} s; {overhead.share(done['engine_s'], done['whole_s'])}; parent peak "
+                f"{done['parent_peak_mb']:.0f} MB"
             )
 
 

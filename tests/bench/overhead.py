@@ -103,21 +103,34 @@ def resumed(scratch: Path) -> None:
     """10,000 finished cases: until it is known that nothing is to be done, and to the end of the command."""
     out = scratch / "large"
     first = run(out, *large())
-    rounds = [run(out, *large()) for _ in range(ROUNDS)]
+    bare, rounds = [], []
+    for _ in range(ROUNDS):
+        bare.append(help_seconds())
+        rounds.append(run(out, *large()))
     cases, sides = len(first.document["cases"]), len(list((out / "sides").iterdir()))
-    known = [item.engines_over for item in rounds]
-    ended = [item.whole for item in rounds]
+    known, ended = [item.engines_over for item in rounds], [item.whole for item in rounds]
+    ratio, again = statistics.median(known) / statistics.median(bare), first.whole / statistics.median(ended)
     print(
-        f"resume of {cases} finished cases of {sides} side runs: nothing to be done is known after "
-        f"{statistics.median(known):.2f} s ({min(known):.2f} to {max(known):.2f}), all compared again from the tensors "
-        f"after {statistics.median(ended):.1f} s ({statistics.median(ended) / cases * 1e3:.2f} ms a case); first run "
-        f"{first.whole:.1f} s, ratio {first.whole / statistics.median(ended):.2f}"
+        f"resume of {cases} finished cases of {sides} side runs: nothing to be done is known after {_s(known)} s, "
+        f"{ratio:.0f} times xcfg --help; all compared again from the tensors after {_s(ended)} s; first run "
+        f"{first.whole:.1f} s, ratio {again:.2f}"
     )
 
 
+def help_seconds() -> float:
+    """Wall time of ``xcfg --help``: how fast the machine is now."""
+    began = time.monotonic()
+    subprocess.run([sys.executable, "-m", "xcfg.cli", "--help"], check=True, stdout=subprocess.DEVNULL)
+    return time.monotonic() - began
+
+
 def share(engine_s: float, whole: float) -> str:
-    """How much of a run's wall time was not its engines', for one engine at a time."""
-    return f"harness {(whole - engine_s) / whole:.2%} of the wall time"
+    """How much of a run of one engine at a time, from start to end of the command, was not its engines'."""
+    return f"{(whole - engine_s) / whole:.2%} of {whole:.1f} s without an engine"
+
+
+def _s(values: Sequence[float]) -> str:
+    return f"{statistics.median(values):.2f} ({min(values):.2f} to {max(values):.2f})"
 
 
 def _ms(values: Sequence[float]) -> str:

@@ -72,7 +72,7 @@ def undisturbed(place: Place, *options: object) -> Whole:
     between = time.monotonic()
     assert first.code in (0, 1), first
     again = place.run(*options)
-    assert again.document["engines"]["constructed"] == 0
+    assert again.document["engines"]["constructed"] == 0, again.err
     return Whole(
         document=first.document,
         result=result_group(place.out),

@@ -46,11 +46,13 @@ class Done:
 
     @property
     def message(self) -> str:
-        """What the document says went wrong: the reason of its cases, or the errors."""
+        """What was said to be wrong: reasons of cases, errors, attempts that were refused; all words where no document."""
         found = self.document.get("cases", [])
         cases = [item["reason"] for item in found] if isinstance(found, list) else []
         errors = [" ".join((item["where"], item["message"])) for item in self.document.get("errors", [])]
-        return " | ".join(filter(None, (*dict.fromkeys(cases), *errors)))
+        refused = [line for line in self.err.splitlines() if "refused attempt" in line]
+        words = [] if self.document else [self.err]
+        return " | ".join(filter(None, (*dict.fromkeys(cases), *errors, *refused, *words)))
 
 
 @frozen
@@ -99,7 +101,7 @@ class Place:
 
     def command(self, *options: object) -> list[str]:
         arguments = ("run", "experiment.json", "--allow-fake", "--out", "out", "--json", *options)
-        return [sys.executable, "-m", "xcfg.cli", "-q", *map(str, arguments)]
+        return [sys.executable, "-m", "xcfg.cli", *map(str, arguments)]
 
     @property
     def environment(self) -> dict[str, str]:

@@ -155,12 +155,14 @@ ROWS = (
         name="one bit of the tensors is flipped",
         how="in a sealed attempt; run again",
         do=Spoiled(lambda attempt: flip(attempt / "samples.safetensors")),
+        says=r"refused attempt 1 of SIDE: .*samples.safetensors: the content is not what was sealed",
         **AGAIN,
     ),
     Fault(
         name="one bit of the seal is flipped",
         how="in a digest of `COMPLETE`; run again",
         do=Spoiled(lambda attempt: flip(attempt / "COMPLETE")),
+        says=r"refused attempt 1 of SIDE: .*",
         **AGAIN,
     ),
     Fault(
@@ -185,18 +187,21 @@ ROWS = (
         name="a sealed file is a symlink",
         how="to the same content outside of the folder; run again",
         do=Spoiled(_linked),
+        says=r"refused attempt 1 of SIDE: .*samples.safetensors: a link stands in the place of a sealed file",
         **AGAIN,
     ),
     Fault(
         name="a sealed file is a dangling symlink",
         how="to a file that is gone; run again",
         do=Spoiled(_dangling),
+        says=r"refused attempt 1 of SIDE: .*samples.safetensors: a link stands in the place of a sealed file",
         **AGAIN,
     ),
     Fault(
         name="`../` in a seal",
         how="`COMPLETE` names a file outside of the folder; run again",
         do=Spoiled(_climbing),
+        says=r"refused attempt 1 of SIDE: .*a sealed file is missing",
         **AGAIN,
     ),
     Fault(
@@ -229,6 +234,7 @@ ROWS = (
         name="a sealed artifact is a pickle",
         how="tensors replaced and the seal made to match; run again: it is never loaded",
         do=Spoiled(_pickled),
+        says=r"refused attempt 1 of SIDE: .*unusable content",
         **AGAIN,
     ),
     Fault(

@@ -5,8 +5,8 @@ from attrs import frozen
 from .place import Done, Place
 from .table import Fault
 
-START, SCORE, STOP = 10, 3, 2
-"""Seconds that each part of a launch may take where it hangs."""
+START, SCORE, STOP = 15, 3, 2
+"""Seconds that a part of a launch may take where it hangs."""
 
 
 @frozen
@@ -19,10 +19,6 @@ class Trains:
     def __call__(self, place: Place) -> Done:
         place.write(self.scorer)
         return place.run(*self.options)
-
-
-def _hanging(scorer: str) -> Trains:
-    return Trains(scorer, ("--start-timeout", START, "--timeout", SCORE, "--stop-timeout", STOP))
 
 
 def _without_vllm(place: Place) -> Done:
@@ -97,7 +93,7 @@ ROWS = (
     Fault(
         name="child hangs while it starts",
         how=f"`open` never returns; `--start-timeout {START}`",
-        do=_hanging("HangsInOpen"),
+        do=Trains("HangsInOpen", ("--start-timeout", START)),
         status="timeout",
         code=7,
         kept="1 sealed, 1 failed",
@@ -106,7 +102,7 @@ ROWS = (
     Fault(
         name="child hangs while it scores",
         how=f"`score` never returns; `--timeout {SCORE}`",
-        do=_hanging("HangsInScore"),
+        do=Trains("HangsInScore", ("--timeout", SCORE)),
         status="timeout",
         code=7,
         kept="1 sealed, 1 failed",
@@ -115,7 +111,7 @@ ROWS = (
     Fault(
         name="child hangs while it stops",
         how=f"`close` never returns; `--stop-timeout {STOP}`; the numbers are sealed already and stand",
-        do=_hanging("HangsInClose"),
+        do=Trains("HangsInClose", ("--stop-timeout", STOP)),
         status="pass",
         code=0,
         kept="2 sealed",
@@ -123,7 +119,7 @@ ROWS = (
     Fault(
         name="child ignores SIGTERM",
         how=f"and `score` never returns; `--timeout {SCORE}`; SIGKILL ends it",
-        do=_hanging("Stubborn"),
+        do=Trains("Stubborn", ("--timeout", SCORE)),
         status="timeout",
         code=7,
         kept="1 sealed, 1 failed",
@@ -140,7 +136,7 @@ ROWS = (
     Fault(
         name="child leaves a daemon and hangs",
         how=f"both of the above; `--timeout {SCORE}`",
-        do=_hanging("DaemonAndHang"),
+        do=Trains("DaemonAndHang", ("--timeout", SCORE)),
         status="timeout",
         code=7,
         kept="1 sealed, 1 failed",
