@@ -10,6 +10,8 @@ from xcfg.cli.experiment import Selection, planned
 from xcfg.plugin.registry import load_registry
 from xcfg.runner.schedule import group, side_configs
 
+from .searched import command
+
 GRID = Path(__file__).parents[3] / "docs/examples/fake-grid-256.yaml"
 ENGINES_ONLY = (
     "axes={rollout.dtype: [bfloat16, float32], rollout.tensor_parallel_size: [1, 2], "
@@ -50,9 +52,19 @@ def test_without_permission_it_is_refused(xcfg, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+RUN = ("run", GRID, "--allow-fake", "--slice", "engines", "--jobs", "1", "--out")
+
+
 @pytest.fixture(scope="module")
-def out(tmp_path_factory):
-    return tmp_path_factory.mktemp("grid") / "out"
+def first(tmp_path_factory):
+    """Folder and document of one run of the 16 cases."""
+    out = tmp_path_factory.mktemp("grid") / "out"
+    return out, command(*RUN, out)
+
+
+@pytest.fixture(scope="module")
+def out(first):
+    return first[0]
 
 
 def files(out):
@@ -61,23 +73,23 @@ def files(out):
     return {path.relative_to(out).as_posix(): (path.stat().st_ino, path.stat().st_mtime_ns) for path in found}
 
 
-def test_16_cases_take_8_constructions_and_a_second_run_none(xcfg, out):
-    first = xcfg("run", GRID, "--allow-fake", "--slice", "engines", "--out", out, "--jobs", "1", "--json").document
-    assert first["engines"] == {"distinct": 8, "constructed": 8, "reused_from_disk": 0}
-    assert first["counts"] == {"pass": 16} and first["fake"] is True
+def test_16_cases_take_8_constructions_and_a_second_run_none(xcfg, first):
+    out, document = first
+    assert document["engines"] == {"distinct": 8, "constructed": 8, "reused_from_disk": 0}
+    assert document["counts"] == {"pass": 16} and document["fake"] is True
     before = files(out)
     assert len([name for name in before if name.endswith("comparison.json")]) == 16
-    again = xcfg("run", GRID, "--allow-fake", "--slice", "engines", "--out", out, "--jobs", "1", "--json").document
+    again = xcfg(*RUN, out, "--json").document
     assert again["engines"] == {"distinct": 8, "constructed": 0, "reused_from_disk": 8}
-    assert again["cases"] == first["cases"]
+    assert again["cases"] == document["cases"]
     assert files(out) == before, "what a second run finds as it should be is not written again"
 
 
 def test_every_output_says_that_it_is_fake(xcfg, out):
     case = json.loads((out / "plan.json").read_text())["baseline"]
-    for command in (("report", out), ("show", out, case), ("explain", out)):
-        assert "fake scorers" in xcfg(*command).out, command
-        assert xcfg(*command, "--json").document["fake"] is True, command
+    for shown in (("report", out), ("show", out, case), ("explain", out)):
+        assert "fake scorers" in xcfg(*shown).out, shown
+        assert xcfg(*shown, "--json").document["fake"] is True, shown
     assert json.loads((out / "cases" / case / "comparison.json").read_text())["fake"] is True
     assert zarr.open_group(out / "cube.zarr", mode="r").attrs["fake"] is True
 
@@ -86,5 +98,5 @@ def test_a_comparison_that_was_changed_by_hand_is_made_again_from_the_tensors(xc
     path = next(iter(sorted((out / "cases").glob("*/comparison.json"))))
     made = path.read_bytes()
     path.write_bytes(made.replace(b'"status": "pass"', b'"status": "drift"', 1))
-    xcfg("run", GRID, "--allow-fake", "--slice", "engines", "--out", out, "--json")
+    xcfg(*RUN, out, "--json")
     assert path.read_bytes() == made

@@ -115,13 +115,15 @@ def test_every_option_that_a_refused_field_hints_at_exists(xcfg, write) -> None:
         "strict",
         "slice",
         "max_cases",
+        "executor",
+        "start_timeout",
+        "rollout_python",
+        "interpreter",
     )
     for name in names:
         problem = explained(Problem(path=(name,), message="unknown", at_key=True))
-        hinted = problem.hint.removeprefix("give ").removesuffix(" on the command line").split("/")
+        hinted = problem.hint.removeprefix("give ").removesuffix(" on the command line").replace(" or ", "/").split("/")
         assert set(hinted) <= options, name
-    told = explained(Problem(path=("executor",), message="unknown", at_key=True))
-    assert "executed" in told.message and not told.hint
 
 
 @pytest.mark.parametrize("name", ["../outside", "/tmp/x", "..", "a/b"])

@@ -46,7 +46,7 @@ class Done:
 
     @property
     def message(self) -> str:
-        """What was said to be wrong: reasons of cases, errors, attempts that were refused; all words where no document."""
+        """What was said to be wrong: reasons of cases, errors, refused attempts; where no document is, all words."""
         found = self.document.get("cases", [])
         cases = [item["reason"] for item in found] if isinstance(found, list) else []
         errors = [" ".join((item["where"], item["message"])) for item in self.document.get("errors", [])]

@@ -22,7 +22,7 @@ from xcfg.runner.stored import read_document
 _ROLES = ("rollout", "training")
 _PLAN, _CASE = ([field.name for field in attrs.fields(kind)] for kind in (Plan, Case))
 _BESIDE = (_CASE[: _CASE.index("rollout")], _CASE[_CASE.index("training") + 1 :])
-_ENCODE = json.JSONEncoder(allow_nan=False, ensure_ascii=False).encode
+_ENCODE = json.JSONEncoder(allow_nan=False, ensure_ascii=False, default=unstructure).encode
 
 
 def read_plan(path: Path) -> Plan:
@@ -48,15 +48,15 @@ def plan_text(plan: Plan) -> bytes:
 
     def side(config: SideConfig) -> str:
         if id(config) not in known:
-            known[id(config)] = _ENCODE(unstructure(config))
+            known[id(config)] = _ENCODE(config)
         return known[id(config)]
 
     def case(item: Case) -> str:
-        before, after = ({name: unstructure(getattr(item, name)) for name in names} for names in _BESIDE)
+        before, after = ({name: getattr(item, name) for name in names} for names in _BESIDE)
         sides = f'"rollout": {side(item.rollout)}, "training": {side(item.training)}'
         return f"{_ENCODE(before)[:-1]}, {sides}, {_ENCODE(after)[1:]}"
 
-    parts = {name: _ENCODE(unstructure(getattr(plan, name))) for name in _PLAN if name != "cases"}
+    parts = {name: _ENCODE(getattr(plan, name)) for name in _PLAN if name != "cases"}
     parts["cases"] = f"[{', '.join(map(case, plan.cases))}]"
     return ("{" + ", ".join(f'"{name}": {parts[name]}' for name in _PLAN) + "}\n").encode()
 
