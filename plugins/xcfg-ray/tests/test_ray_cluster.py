@@ -27,6 +27,8 @@ STORE = 80 << 20
 SHORT = "/tmp"
 """Ray has its sockets here, whose paths must be short."""
 
+pytestmark = pytest.mark.full
+
 
 @pytest.fixture(scope="module")
 def cluster(world) -> Iterator[Cluster]:
@@ -78,7 +80,6 @@ def test_two_ranks_meet_in_a_placement_group(world, executor: RayExecutor, tmp_p
     assert not world.left()
 
 
-@pytest.mark.full
 def test_a_rank_that_fails_ends_those_of_the_other_machines(world, executor: RayExecutor, tmp_path: Path) -> None:
     pytest.importorskip("torch")
     targets = {**world.registry.targets, "testing.fake": "OneRankFails"}

@@ -33,6 +33,7 @@ def test_a_grid_is_the_same_bit_for_bit(world, executor: SlurmExecutor, local: P
     assert not world.left()
 
 
+@pytest.mark.full
 def test_a_killed_job_is_submitted_again(world, executor: SlurmExecutor, local: Path, tmp_path: Path) -> None:
     """Its processes are killed while its engine scores: one side run is sealed, the next is not."""
     world.shut()
@@ -58,6 +59,7 @@ def test_a_killed_job_is_submitted_again(world, executor: SlurmExecutor, local: 
     assert not world.left() and not list((tmp_path / "out").rglob("*.pkl"))
 
 
+@pytest.mark.full
 def test_a_stop_leaves_nothing(world, executor: SlurmExecutor, tmp_path: Path) -> None:
     world.shut()
     threads: list[threading.Thread] = []
@@ -79,6 +81,7 @@ def test_a_stop_leaves_nothing(world, executor: SlurmExecutor, tmp_path: Path) -
     assert endings(tmp_path / "out") == ["stopped"]
 
 
+@pytest.mark.full
 def test_two_ranks_on_one_node(world, executor: SlurmExecutor, tmp_path: Path) -> None:
     pytest.importorskip("torch")  # brings the launcher
     baseline = {"training.world_size": 2}
