@@ -2,7 +2,7 @@
 
 The page is ``docs/reference/faults.md``. A test fails where a line of it differs from what was observed; to write the
 lines again run ``XCFG_RENEW_FAULTS=1 python -m pytest core/tests/faults/test_fault_rows.py`` in one process and read
-the difference; a row that is long (marker ``full``) or skipped keeps the line it has.
+the difference. A row that is not run, because it is left out or skipped, keeps the line it has.
 """
 
 import re

@@ -1,9 +1,10 @@
-"""The conformance kit on both backends, and what it does not ask."""
+"""The conformance kit on every backend, and what it does not ask of the two that take fp32 rows in chunks."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from attrs import evolve
 
 from xcfg.model.capability import Unsupported
 from xcfg.model.kernel import KernelRequest
@@ -13,6 +14,7 @@ from xcfg.testing.plugin_tests import PluginTests
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
 from xcfg_kernels.descriptors import BACKENDS  # noqa: E402
+from xcfg_kernels.deterministic import Deterministic  # noqa: E402
 from xcfg_kernels.production import Production  # noqa: E402
 from xcfg_kernels.reference import Reference  # noqa: E402
 
@@ -47,6 +49,23 @@ class TestReference(_TorchBackend):
 
     def make_backend(self):
         return Reference()
+
+
+class TestDeterministic(_TorchBackend):
+    descriptor = BACKENDS[2]
+
+    def make_backend(self):
+        return Deterministic()
+
+
+class TestOrderFree(TestDeterministic):
+    def request(self):
+        return evolve(super().request(), options={"scheme": "order_free"})
+
+
+class TestCompiled(TestDeterministic):
+    def request(self):
+        return evolve(super().request(), options={"implementation": "compiled", "block": 16})
 
 
 def _request(**changes) -> KernelRequest:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from attrs import evolve, field, frozen
 
 from xcfg.cli.experiment import Selection, planned
-from xcfg.cli.judge import contract_of, judge
 from xcfg.cli.staged import SKIPPED, first_stage, needs_pairs, together
 from xcfg.cube.layout import fresh_layout
 from xcfg.model.json import tupled
@@ -67,6 +66,8 @@ class Executing:
 
 def judged(plan: Plan, report: RunReport, registry: Registry) -> Sequence[CaseOutcome]:
     """Every case that was executed, in plan order; one that was executed alone is judged on its own side runs."""
+    from xcfg.cli.judge import contract_of, judge  # the comparator is imported after the engines
+
     contract = contract_of(plan, registry)
     outcomes = judge(plan, report, contract)
     if not report.alone:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Sequence
 
@@ -9,6 +10,9 @@ import click
 
 from xcfg.cli.lazy import LazyGroup
 from xcfg.exitcodes import ExitCode
+
+_FEW_COLLECTIONS = 50_000
+"""Objects made before Python looks for cycles among them. A plan is tens of thousands of small values without any."""
 
 COMMANDS = {
     "init": ("xcfg.cli.commands.init:init", "Write a commented experiment that runs."),
@@ -65,6 +69,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     as drift; every way out is mapped here.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
+    gc.set_threshold(_FEW_COLLECTIONS)
     try:
         code = cli.main(args=arguments, prog_name="xcfg", standalone_mode=False)
     except BaseException as error:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import attrgetter
 from typing import Any
 
 import pluggy
 from attrs import frozen
 
 from xcfg.plugin.stdout import stdout_to_stderr
+
+_BY_NAME = attrgetter("plugin_name")
 
 
 @frozen(kw_only=True)
@@ -22,7 +25,7 @@ class Answer:
 
 def ask(manager: pluggy.PluginManager, hook: str, **arguments: Any) -> Iterator[Answer]:
     """The answer of each plugin, in order of plugin name: the order of installation decides nothing."""
-    implementations = sorted(getattr(manager.hook, hook).get_hookimpls(), key=lambda item: item.plugin_name)
+    implementations = sorted(getattr(manager.hook, hook).get_hookimpls(), key=_BY_NAME)
     for implementation in implementations:
         try:
             with stdout_to_stderr():

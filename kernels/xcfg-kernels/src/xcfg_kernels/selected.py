@@ -58,14 +58,8 @@ class SelectedLogprobBackend:
 
     def probe(self, request: KernelRequest) -> Capability:
         """Unsupported for any operator, device, dtype or option this backend was not written for."""
-        if request.operator != OPERATOR:
-            return Unsupported(f"{self.id} implements {OPERATOR}, not {request.operator}")
-        if request.device not in DEVICES:
-            return Unsupported(f"{self.id} runs on {' and '.join(DEVICES)}, not on {request.device}")
-        if request.dtype not in DTYPES:
-            return Unsupported(f"{self.id} takes logits of {', '.join(DTYPES)}, not {request.dtype}")
-        if request.vocab_size < 1:
-            return Unsupported(f"a vocabulary of {request.vocab_size} has no token to score")
+        if reason := request_fault(self.id, request):
+            return Unsupported(reason)
         fault = _option_fault(request.options)
         return Unsupported(f"{self.id}: {fault}") if fault else Supported()
 
@@ -89,6 +83,17 @@ class SelectedLogprobBackend:
         function = bound.rows
         concrete = f"{function.__module__}.{function.__qualname__} ({bound.primitives})"
         return BoundKernel(backend=bound.backend, concrete=concrete, build=f"torch {torch.__version__}")
+
+
+def request_fault(backend: str, request: KernelRequest) -> str:
+    """Why no backend of this package serves the request's operator, device, dtype or vocabulary; empty if it does."""
+    if request.operator != OPERATOR:
+        return f"{backend} implements {OPERATOR}, not {request.operator}"
+    if request.device not in DEVICES:
+        return f"{backend} runs on {' and '.join(DEVICES)}, not on {request.device}"
+    if request.dtype not in DTYPES:
+        return f"{backend} takes logits of {', '.join(DTYPES)}, not {request.dtype}"
+    return "" if request.vocab_size >= 1 else f"a vocabulary of {request.vocab_size} has no token to score"
 
 
 def _option_fault(options: Mapping[str, Json]) -> str:

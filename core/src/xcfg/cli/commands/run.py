@@ -60,20 +60,22 @@ def run(
 
         show_schedule(session, selection, plan, registry, folder, options, strict=strict, as_json=as_json)
         return
-    from xcfg.cli.commit import commit_run
     from xcfg.cli.executing import Executing
     from xcfg.cli.progress import progress
-    from xcfg.report.terminal import print_report
 
     with placing.opened(registry) as executor, progress(session, folder, json_lines=json_lines) as told:
         told.started({"name": plan.experiment.name, "out": str(folder), "limited": plan.limit})
         executing = Executing(registry=registry, folder=folder, options=options, told=told, executor=executor)
         done = executing.selected(selection, plan)
+        from xcfg.cli.commit import commit_run  # what comes after the engines is imported after them
+
         for case in done.plan.runnable:
             tell_observers(registry, "xcfg_case_started", case=case)
         commit_run(folder, done.report, done.outcomes, registry)
         content, code = _document(done, folder, options, strict=strict)
         told.finished(content, code)
+    from xcfg.report.terminal import print_report
+
     emit(session, as_json, content, lambda screen: print_report(screen, content))
     ctx.exit(code)
 

@@ -1,0 +1,98 @@
+"""The backend ``deterministic``: :func:`xcfg_kernels.selected_logprob` over the full vocabulary."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from attrs import frozen
+
+from xcfg.errors import InvalidInput
+from xcfg.model.capability import Capability, Unsupported
+from xcfg.model.json import Json
+from xcfg.model.kernel import BoundKernel, KernelRequest
+from xcfg_kernels.descriptors import DETERMINISTIC_OPTIONS
+from xcfg_kernels.reduction import ReductionSpec, Scheme
+from xcfg_kernels.selected import request_fault
+
+if TYPE_CHECKING:
+    import torch
+
+_IMPLEMENTATIONS = ("eager", "compiled", "triton")
+
+
+@frozen(kw_only=True)
+class BoundDeterministic:
+    """A bound operator: ``(logits (N, V), targets (N,) int64) -> (N,) float32`` in nats, differentiable."""
+
+    reduction: ReductionSpec
+    implementation: str
+    width: int
+
+    def __call__(self, logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        """Raises InvalidInput and UnsupportedError, as :func:`xcfg_kernels.selected_logprob` does."""
+        from xcfg_kernels.logprob import selected_logprob
+
+        return selected_logprob(logits, targets, reduction=self.reduction, implementation=self.implementation)
+
+
+class Deterministic:
+    """Options: ``scheme``, ``block`` and ``implementation``; see the descriptor's defaults."""
+
+    id = "deterministic"
+
+    def probe(self, request: KernelRequest) -> Capability:
+        """Unsupported for a request, an option or a machine this was not written for."""
+        if reason := request_fault(self.id, request) or _option_fault(request.options):
+            return Unsupported(reason)
+        import torch
+
+        from xcfg_kernels.capability import Implementation, probe
+
+        options = {**DETERMINISTIC_OPTIONS, **request.options}
+        implementation, scheme = Implementation(options["implementation"]), Scheme(options["scheme"])
+        return probe(implementation, scheme, torch.device(request.device), request.dtype)
+
+    @contextmanager
+    def bind(self, request: KernelRequest) -> Iterator[BoundDeterministic]:
+        """The operator. Nothing in the process is replaced, so nothing has to be undone. Raises ValueError."""
+        capability = self.probe(request)
+        if isinstance(capability, Unsupported):
+            raise ValueError(capability.reason)
+        options = {**DETERMINISTIC_OPTIONS, **request.options}
+        reduction = ReductionSpec(scheme=Scheme(options["scheme"]), block=options["block"])
+        width = reduction.width(request.vocab_size) if reduction.scheme is Scheme.CANONICAL_BLOCKS else 0
+        yield BoundDeterministic(reduction=reduction, implementation=str(options["implementation"]), width=width)
+
+    def identify(self, bound: Callable[..., Any]) -> BoundKernel:
+        """Scheme, width of the blocks and implementation, and the builds of what computes them. Raises ValueError."""
+        import torch
+
+        if not isinstance(bound, BoundDeterministic):
+            raise ValueError(f"{bound!r} was not bound by xcfg-kernels")
+        how = f"{bound.reduction.scheme}{f' of {bound.width}' if bound.width else ''}, {bound.implementation}"
+        build = f"torch {torch.__version__}"
+        if bound.implementation == "triton":
+            import triton
+
+            build = f"{build}, triton {triton.__version__}"
+        return BoundKernel(backend=self.id, concrete=f"xcfg_kernels.logprob.selected_logprob ({how})", build=build)
+
+
+def _option_fault(options: Mapping[str, Json]) -> str:
+    known = DETERMINISTIC_OPTIONS
+    if unknown := sorted(set(options) - set(known)):
+        return f"unknown option {unknown[0]!r}; known: {', '.join(known)}"
+    chosen = {**known, **options}
+    for name, values in (("scheme", tuple(map(str, Scheme))), ("implementation", _IMPLEMENTATIONS)):
+        if chosen[name] not in values:
+            return f"{name} is one of {', '.join(values)}, not {chosen[name]!r}"
+    block = chosen["block"]
+    if block is not None and (not isinstance(block, int) or isinstance(block, bool)):
+        return f"block must be a whole number of columns or null, not {block!r}"
+    try:
+        ReductionSpec(scheme=Scheme(chosen["scheme"]), block=block)
+    except InvalidInput as reason:
+        return str(reason)
+    return ""
