@@ -93,7 +93,7 @@ class ExecutorWorld:
         for process in psutil.process_iter():
             with suppress(psutil.Error):
                 words = " ".join(process.cmdline())
-                if "xcfg" in words and process.pid != os.getpid() and process.environ()["HOME"] == str(self.home):
+                if "xcfg" in words and process.pid != os.getpid() and process.environ().get("HOME") == str(self.home):
                     found.append(words)
         return found
 
