@@ -20,10 +20,11 @@ from xcfg.model.experiment import Checkpoint, SampleSource
 from xcfg.model.knob import Lifecycle
 from xcfg.model.scorer import Launch, Role
 from xcfg.plugin import Prompt
+from xcfg.plugin.executor import Ending, Job, Limits
 from xcfg.plugin.registry import load_registry
-from xcfg.runner.environment import LAUNCH, child_environment
+from xcfg.runner.environment import LAUNCH, declared_environment
 from xcfg.runner.launch import KnobTask, LaunchSpec, SampleTask, Step
-from xcfg.runner.supervisor import Ending, command, supervise
+from xcfg.runner.launching import run_launch
 from xcfg_vllm.capabilities import cpu_flags
 from xcfg_vllm.materializers import MATERIALIZERS
 
@@ -97,15 +98,17 @@ class _Launch:
         config = SideConfig(
             role=Role.ROLLOUT, scorer="vllm", checkpoint=Checkpoint(path=str(checkpoint)), knobs=side[0]
         )
-        self.environment = child_environment(config, load_registry(), f"test-{os.getpid()}-{time.time()}")
-        self.ended = supervise(
-            command(folder / "spec.json", Launch.SINGLE, 1, folder / "logs"),
-            self.environment,
-            folder / "logs",
-            self._watch,
-            500.0,
-            threading.Event(),
+        self.environment = declared_environment(config, load_registry(), f"test-{os.getpid()}-{time.time()}")
+        job = Job(
+            root=str(folder.parent),
+            folder=folder.name,
+            inputs=(),
+            launch=Launch.SINGLE,
+            ranks=1,
+            environment=self.environment,
+            limits=Limits(start=300.0, score=300.0, stop=60.0),
         )
+        self.ended = run_launch(job, self._watch, threading.Event())
         self.ended_at = time.time()
         self.left = list(self._processes())
 
@@ -120,14 +123,13 @@ class _Launch:
     def samples(self, number: int) -> dict[str, np.ndarray]:
         return load_file(self.step(number) / "rank-00000.safetensors")
 
-    def _watch(self) -> bool:
+    def _watch(self) -> None:
         """Kill the second worker once all but the last side run are on disk."""
         if not self.killed_at and (self.step(len(STEPS) - 2) / "rank-00000.json").exists():
             workers = self._workers()
             self.workers = len(workers)
             self.killed_at = time.time()
             os.kill(workers[-1].pid, signal.SIGKILL)
-        return False
 
     def _workers(self) -> list[psutil.Process]:
         """The workers by rank: they carry the launch's mark, though vLLM gives them a title of its own."""

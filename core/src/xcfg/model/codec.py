@@ -242,12 +242,12 @@ def load_json(text: str | bytes, *, where: str = "") -> Json:
     """Strict JSON: duplicate keys, NaN and numbers beyond the float range are InvalidInput."""
 
     def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
-        seen: dict[str, Any] = {}
-        for key, value in items:
-            if key in seen:
-                raise InvalidInput(f"key {key!r} appears twice in one object", where=where)
-            seen[key] = value
-        return seen
+        found = dict(items)
+        if len(found) != len(items):
+            names = [name for name, _ in items]
+            twice = next(name for index, name in enumerate(names) if name in names[:index])
+            raise InvalidInput(f"key {twice!r} appears twice in one object", where=where)
+        return found
 
     def constant(name: str) -> Any:
         raise InvalidInput(f"{name} is not JSON: a finite number is required", where=where)

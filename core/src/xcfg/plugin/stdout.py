@@ -6,31 +6,46 @@ import os
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stdout
-
-_LOCK = threading.RLock()
-_held = False
-"""Whether the thread that has the lock is redirecting already."""
+from contextlib import AbstractContextManager, ExitStack, contextmanager, redirect_stdout
 
 
-@contextmanager
-def stdout_to_stderr() -> Iterator[None]:
+class _Guard:
+    """One for the process, entered for every call of a plugin: tens of thousands of times in a large plan."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._depth = 0
+        self._redirection = ExitStack()
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+        if not self._depth:
+            try:
+                self._redirection.enter_context(_redirected())
+            except BaseException:
+                self._lock.release()
+                raise
+        self._depth += 1
+
+    def __exit__(self, *raised: object) -> None:
+        self._depth -= 1
+        try:
+            if not self._depth:
+                self._redirection.close()
+        finally:
+            self._lock.release()
+
+
+_GUARD = _Guard()
+
+
+def stdout_to_stderr() -> AbstractContextManager[None]:
     """Send Python's and the process's standard output to standard error, children of the process included.
 
     One thread at a time: two that took and gave back the descriptor crosswise would leave it pointing astray. Inside
     another such context of the same thread there is nothing left to do.
     """
-    global _held
-    with _LOCK:
-        if _held:
-            yield
-            return
-        _held = True
-        try:
-            with _redirected():
-                yield
-        finally:
-            _held = False
+    return _GUARD
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from typing import TYPE_CHECKING
 
 from attrs import define, evolve, field
 
@@ -15,12 +16,14 @@ from xcfg.model.status import Status
 from xcfg.runner.artifacts import side_run
 from xcfg.runner.context import Context
 from xcfg.runner.events import AttemptRefused, GroupStarted, SideReused, TokensFrozen
-from xcfg.runner.group_run import GroupOutcome, run_group
 from xcfg.runner.report import Engines, Refused, SideRun
 from xcfg.runner.reuse import Shelf
 from xcfg.runner.schedule import Group, remaining
 from xcfg.runner.tally import Teller
 from xcfg.runner.telling import finished, scheduled
+
+if TYPE_CHECKING:
+    from xcfg.runner.group_run import GroupOutcome
 
 LOSSES = 3
 """Machines that the launches of one engine may lose before its side runs fail."""
@@ -107,6 +110,8 @@ class Execution:
 
     def _complete(self, group: Group) -> None:
         """Run a group to its end, with further engines for what a failing side run kept from being scored."""
+        from xcfg.runner.group_run import run_group  # where everything is on disk, nothing of it is needed
+
         if self.context.stop.is_set():
             return
         with self._lock:

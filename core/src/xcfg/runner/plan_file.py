@@ -6,6 +6,8 @@ Ten thousand cases of two hundred side configurations would otherwise cost as mu
 from __future__ import annotations
 
 import json
+import re
+import secrets
 from pathlib import Path
 
 import attrs
@@ -15,13 +17,12 @@ from xcfg.model.case import Case, SideConfig
 from xcfg.model.codec import structure, unstructure
 from xcfg.model.json import Json
 from xcfg.model.plan import SCHEMA, Plan
-from xcfg.runner.durable import replace_changed
+from xcfg.runner.durable import replace
 from xcfg.runner.plans import merged
 from xcfg.runner.stored import read_document
 
 _ROLES = ("rollout", "training")
-_PLAN, _CASE = ([field.name for field in attrs.fields(kind)] for kind in (Plan, Case))
-_BESIDE = (_CASE[: _CASE.index("rollout")], _CASE[_CASE.index("training") + 1 :])
+_CASE = [field.name for field in attrs.fields(Case)]
 _ENCODE = json.JSONEncoder(allow_nan=False, ensure_ascii=False, default=unstructure).encode
 
 
@@ -37,28 +38,33 @@ def keep_plan(path: Path, plan: Plan) -> None:
     :func:`xcfg.runner.plans.merged`.
     """
     data = plan_text(plan)
-    if path.is_file() and path.read_bytes() != data:
+    stored = path.read_bytes() if path.is_file() else None
+    if stored not in (None, data):
         data = plan_text(merged(read_plan(path), plan))
-    replace_changed(path, data)
+    if stored != data:
+        replace(path, data)
 
 
 def plan_text(plan: Plan) -> bytes:
     """What :func:`xcfg.runner.durable.encode` gives for the plan."""
-    known: dict[int, str] = {}
+    mark = secrets.token_hex(16)  # no text of a plan holds it
+    texts: dict[str, str] = {}
 
-    def side(config: SideConfig) -> str:
-        if id(config) not in known:
-            known[id(config)] = _ENCODE(config)
-        return known[id(config)]
+    def stand_in(config: SideConfig) -> str:
+        """A name for a side, whose text takes its place once all cases are encoded."""
+        name = f"{mark}{id(config)}"
+        if name not in texts:
+            texts[name] = _ENCODE(config)
+        return name
 
-    def case(item: Case) -> str:
-        before, after = ({name: getattr(item, name) for name in names} for names in _BESIDE)
-        sides = f'"rollout": {side(item.rollout)}, "training": {side(item.training)}'
-        return f"{_ENCODE(before)[:-1]}, {sides}, {_ENCODE(after)[1:]}"
+    def row(case: Case) -> dict[str, Json]:
+        sides = {"rollout": stand_in(case.rollout), "training": stand_in(case.training)}
+        return {**{name: getattr(case, name) for name in _CASE}, "axes": dict(case.axes), **sides}
 
-    parts = {name: _ENCODE(getattr(plan, name)) for name in _PLAN if name != "cases"}
-    parts["cases"] = f"[{', '.join(map(case, plan.cases))}]"
-    return ("{" + ", ".join(f'"{name}": {parts[name]}' for name in _PLAN) + "}\n").encode()
+    cases = [row(case) for case in plan.cases]
+    document = {**unstructure(attrs.evolve(plan, cases=())), "cases": cases}
+    text = re.sub(f'"({mark}[0-9]+)"', lambda found: texts[found[1]], _ENCODE(document))
+    return f"{text}\n".encode()
 
 
 def _with_shared_sides(document: Json) -> Json:
