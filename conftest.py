@@ -15,12 +15,13 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.hookimpl(tryfirst=True)  # xdist's own hook reads the marks
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Keep each file's tests in one worker, for its fixtures, and all that build a vLLM engine in a single one.
 
     Two such engines at once do not fit a machine of two cores.
     """
-    if config.pluginmanager.hasplugin("xdist"):
+    if getattr(config.option, "loadgroup", False):  # set in the workers that run the tests
         for item in items:
             engine = item.get_closest_marker("engine") is not None
             item.add_marker(pytest.mark.xdist_group("engines" if engine else item.nodeid.partition("::")[0]))
