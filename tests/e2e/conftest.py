@@ -1,6 +1,7 @@
 """The example on real engines, run once for all tests of this folder."""
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,6 +14,8 @@ from attrs import frozen
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "docs/examples/qwen3-tiny-tp2-fsdp.yaml"
 CHECKPOINT = ROOT / "docs/examples/qwen3-tiny"
+TRANSFORMER_ENGINE = Path(sys.prefix) / "transformer-engine"
+"""Where ``nox -s dev`` puts the files of the oracle ``te``."""
 
 
 @frozen
@@ -32,7 +35,9 @@ class Done:
 def xcfg() -> Callable[..., Done]:
     def call(*arguments: object) -> Done:
         command = [sys.executable, "-m", "xcfg.cli", *(str(item) for item in arguments)]
-        done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+        paths = os.pathsep.join(filter(None, [str(TRANSFORMER_ENGINE), os.environ.get("PYTHONPATH", "")]))
+        environment = {**os.environ, "PYTHONPATH": paths}
+        done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment)
         return Done(done.returncode, done.stdout, done.stderr)
 
     return call

@@ -61,6 +61,8 @@ def test_every_case_is_judged_with_proven_knobs(example) -> None:
         ("training.compute_dtype", "training", "float32"),
         ("training.attention_backend", "training", "eager"),
         ("logp.backend", "training", "reference"),
+        ("logp.backend", "training", "deterministic"),
+        ("logp.backend", "training", "te"),
         ("batch.size", "rollout", 8),
         ("layout.padding_side", "training", "left"),
     ],

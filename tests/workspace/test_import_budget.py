@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-PLUGINS = ("torch", "fsdp", "vllm", "ray", "slurm", "kernels")
+PLUGINS = ("torch", "fsdp", "vllm", "ray", "slurm", "kernels", "te")
 HEAVY = {"numpy", "zarr", "torch", "rich", "attrs", "attr", "cattrs", "pluggy", "vllm", "transformers", "xarray"}
 ENGINES = {"torch", "vllm", "ray", "submitit", *(f"xcfg_{name}" for name in PLUGINS)}
 

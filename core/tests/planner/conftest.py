@@ -123,6 +123,7 @@ class MemoryCatalog:
     def __init__(self) -> None:
         self.veto: Callable[[Case, Case], Rejection | None] = lambda case, baseline: None
         self.all_knobs: dict[str, Knob] = {item.name: item for item in KNOBS}
+        self.all_scorers = {item.id: item for item in SCORERS}
         self.all_backends = {(item.operator, item.id): item for item in BACKENDS}
         self.contract_roots: list[Path] = []
         self.all_profiles = {item.id: item.profile for item in PROFILES if item.profile is not None}
@@ -137,7 +138,7 @@ class MemoryCatalog:
         return self.all_knobs[name]
 
     def scorers(self) -> Mapping[str, ScorerDescriptor]:
-        return {item.id: item for item in SCORERS}
+        return self.all_scorers
 
     def scorer(self, scorer_id: str) -> ScorerDescriptor:
         found = self.scorers()

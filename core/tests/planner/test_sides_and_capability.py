@@ -134,6 +134,18 @@ def test_an_operator_for_a_scorer_that_takes_none_is_unsupported(bench: Any) -> 
     assert found.reason == ("scorer 'eng' takes no backend for selected_logprob: eng computes its logprobs itself")
 
 
+def test_an_operator_for_a_scorer_that_hosts_it(bench: Any) -> None:
+    scorers = bench.catalog.all_scorers
+    scorers["eng"] = evolve(scorers["eng"], operators=("selected_logprob",))
+    sides = {"rollout": {"backend": "reference", "options": {"block": 2}}, "training": "late"}
+    case = bench.plan(bench.experiment(operators={"selected_logprob": sides})).cases[0]
+    assert case.rejected is None
+    assert case.rollout.operators["selected_logprob"] == OperatorChoice(backend="reference", options={"block": 2})
+    assert "logp.backend" not in case.rollout.knobs
+    plain = bench.plan(bench.experiment(baseline={"logp.backend": "reference"})).cases[0]
+    assert not plain.rollout.operators  # its own logprobs, unless operators say otherwise
+
+
 def test_a_backend_that_does_not_serve_a_side_is_unsupported(bench: Any) -> None:
     found = rejection(bench, rollout={"scorer": "plain"}, axes={"logp.backend": ["late"]})
     assert found.reason == "backend 'late' of selected_logprob does not serve the rollout side"

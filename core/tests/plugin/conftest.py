@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from xcfg.cli import mounted as mounted_module
 from xcfg.plugin import inventory as inventory_module
 from xcfg.testing.distributions import write_distribution
 
@@ -24,6 +25,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
         return [entry for distribution in found for entry in distribution.entry_points if entry.group == group]
 
     monkeypatch.setattr(inventory_module, "entry_points", visible)
+    monkeypatch.setattr(mounted_module, "entry_points", visible)
     modules: list[str] = []
 
     def add(name: str, source: str = "", **options: object) -> str:

@@ -23,7 +23,7 @@ from xcfg.plugin import Prompt
 from xcfg.plugin.executor import Ending, Job, Limits
 from xcfg.plugin.registry import load_registry
 from xcfg.runner.environment import LAUNCH, declared_environment
-from xcfg.runner.launch import KnobTask, LaunchSpec, SampleTask, Step
+from xcfg.runner.launch import KnobTask, LaunchSpec, OperatorTask, SampleTask, Step
 from xcfg.runner.launching import run_launch
 from xcfg_vllm.capabilities import cpu_flags
 from xcfg_vllm.materializers import MATERIALIZERS
@@ -49,8 +49,19 @@ KNOBS = {
     "execution.collective": None,
     "vllm.max_num_batched_tokens": 512,
 }
-STEPS = (("forced_decode", 4), ("prefill", 4), ("forced_decode", 1), ("forced_decode", 2))
-"""Scoring path and batch size of each side run; a worker is killed during the last."""
+STEPS = (
+    ("forced_decode", 4, ""),
+    ("prefill", 4, ""),
+    ("forced_decode", 1, ""),
+    ("forced_decode", 4, "xcfg_kernels.production:Production"),
+    ("prefill", 4, "xcfg_kernels.production:Production"),
+    ("forced_decode", 4, "xcfg_kernels.deterministic:Deterministic"),
+    ("forced_decode", 4, "xcfg.testing.backends:PoisonedBackend"),
+    ("forced_decode", 2, ""),
+)
+"""Scoring path, batch size and kernel backend of each side run; a worker is killed during the last."""
+OWN = range(3)
+"""Side runs whose logprobs are vLLM's own."""
 
 PROMPTS = tuple(Prompt(id=f"p{index}", text="a prompt of its own length"[: 5 + 3 * index]) for index in range(6))
 NEW_TOKENS = 24
@@ -65,6 +76,11 @@ def _tasks(values):
     )
 
 
+def _operators(target: str) -> tuple[OperatorTask, ...]:
+    asked = OperatorTask(operator="selected_logprob", backend=target.rpartition(":")[2].lower(), target=target)
+    return (asked,) if target else ()
+
+
 class _Launch:
     """One run of the child: what its steps left, when the worker was killed, what was still there afterwards."""
 
@@ -72,7 +88,7 @@ class _Launch:
         self.folder = folder
         self.killed_at = 0.0
         self.workers = 0
-        side = [{**KNOBS, "rollout.scoring_path": path, "batch.size": size} for path, size in STEPS]
+        side = [{**KNOBS, "rollout.scoring_path": path, "batch.size": size} for path, size, _ in STEPS]
         spec = LaunchSpec(
             role=Role.ROLLOUT,
             scorer="vllm",
@@ -82,7 +98,10 @@ class _Launch:
             requires=("vllm",),
             checkpoint=str(checkpoint),
             engine=[task for task in _tasks(side[0]) if task.lifecycle is not Lifecycle.REQUEST],
-            steps=[Step(folder=str(self.step(number)), knobs=_tasks(values)) for number, values in enumerate(side)],
+            steps=[
+                Step(folder=str(self.step(number)), knobs=_tasks(values), operators=_operators(STEPS[number][2]))
+                for number, values in enumerate(side)
+            ],
             sample=SampleTask(
                 folder=str(folder / "tokens"),
                 prompts=PROMPTS,
@@ -197,9 +216,28 @@ def test_batches_of_one_agree_with_batches_of_four(launch) -> None:
     within_the_contract(launch.samples(2)["logprobs"], launch.samples(0)["logprobs"])
 
 
+@pytest.mark.parametrize(("step", "own"), [(3, 0), (4, 1)], ids=["decode", "prefill"])
+def test_a_backend_of_the_same_operations_gives_vllms_own_bits(launch, step, own) -> None:
+    # vLLM's sampler and the backend ``production`` both take log_softmax in fp32, then gather
+    assert launch.samples(step)["logprobs"].tobytes() == launch.samples(own)["logprobs"].tobytes()
+    assert launch.record(step)["operators"]["selected_logprob"]["backend"] == "production"
+    assert not any(launch.record(number)["operators"] for number in OWN)
+
+
+def test_the_deterministic_backend_differs_by_the_rounding_of_its_sums(launch) -> None:
+    limit = load_registry().contract("ws1").forward["logprob"]["float32"].atol
+    mine, own = (launch.samples(step)["logprobs"] for step in (5, 0))
+    np.testing.assert_allclose(mine, own, rtol=0, atol=limit)
+    assert launch.record(5)["operators"]["selected_logprob"]["backend"] == "deterministic"
+
+
+def test_the_logprobs_are_the_backends_own(launch) -> None:
+    assert np.isnan(launch.samples(6)["logprobs"]).all()
+
+
 @pytest.mark.parametrize("step", range(len(STEPS) - 1))
 def test_every_value_is_observed(launch, step) -> None:
-    path, size = STEPS[step]
+    path, size, _ = STEPS[step]
     asked = {**KNOBS, "rollout.scoring_path": path, "batch.size": size}
     chosen = {"rollout.kv_cache_dtype": "bfloat16"}
     if _on_cpu():

@@ -67,7 +67,12 @@ class Course:
         }
 
     def _clear(self, low: float, high: float) -> bool:
-        return high > low and high - low >= max(NOISES * self.noise, MATERIAL * max(abs(low), abs(high)))
+        return clearly_below(low, high, self.noise)
+
+
+def clearly_below(low: float, high: float, noise: float) -> bool:
+    """Whether a level lies below another by more than the noise of a point and by a material part of the larger."""
+    return high > low and high - low >= max(NOISES * noise, MATERIAL * max(abs(low), abs(high)))
 
 
 def course(series: Series) -> Course | None:

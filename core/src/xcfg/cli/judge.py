@@ -118,8 +118,8 @@ def _unproven(config: SideConfig, result: SideResult) -> list[str]:
 
 
 def _forced(case: Case) -> bool:
-    """Whether the rollout took the decode path: only then must it give the very numbers reported while sampling."""
-    return case.rollout.knobs.get("rollout.scoring_path") == "forced_decode"
+    """Whether the rollout took the decode path, its logprobs its own: only then must it give those of sampling."""
+    return case.rollout.knobs.get("rollout.scoring_path") == "forced_decode" and not case.rollout.operators
 
 
 def _why(side: SideRun | None) -> tuple[Status, str]:

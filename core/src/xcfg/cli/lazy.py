@@ -1,21 +1,34 @@
-"""A click group whose commands are named by import string and imported when called."""
+"""A click group whose commands are named by import string and imported when called, plugins' after core's."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
 
 class LazyGroup(click.Group):
-    """``commands_table`` maps a command's name to (``module:attribute``, one-line help)."""
+    """``commands_table`` maps a command's name to (``module:attribute``, one-line help).
 
-    def __init__(self, *args: Any, commands_table: Mapping[str, tuple[str, str]] | None = None, **kwargs: Any) -> None:
+    ``mounted`` finds further commands by name. That costs more than core's own commands do, so it is asked last.
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        commands_table: Mapping[str, tuple[str, str]] | None = None,
+        mounted: Callable[[click.Context], Mapping[str, EntryPoint]] = lambda _: {},
+        **kwargs: Any,
+    ) -> None:
         """Keep the table; nothing of it is imported yet."""
         super().__init__(*args, **kwargs)
         self._table = dict(commands_table or {})
+        self._mounted = mounted
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Names in the order of the table."""
@@ -23,12 +36,17 @@ class LazyGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import and return a command; None where the name is unknown."""
-        if cmd_name not in self._table:
+        if cmd_name in self._table:
+            module, attribute = self._table[cmd_name][0].split(":")
+            command = getattr(import_module(module), attribute)
+            if not isinstance(command, click.Command):
+                raise TypeError(f"{module}:{attribute} is not a click command")
+        elif (entry := self._mounted(ctx).get(cmd_name)) is not None:
+            from xcfg.cli.mounted import load_command
+
+            command = load_command(entry)
+        else:
             return super().get_command(ctx, cmd_name)
-        module, attribute = self._table[cmd_name][0].split(":")
-        command = getattr(import_module(module), attribute)
-        if not isinstance(command, click.Command):
-            raise TypeError(f"{module}:{attribute} is not a click command")
         name_variables(command, f"{ctx.auto_envvar_prefix}_{cmd_name}".upper())
         return command
 
@@ -37,10 +55,10 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """As click does, with the nearest known name in the error."""
         name = args[0] if args else ""
-        if args and name not in self.list_commands(ctx) and not name.startswith("-"):
+        if args and name not in self._table and not name.startswith("-") and name not in self._mounted(ctx):
             import difflib
 
-            near = difflib.get_close_matches(name, self.list_commands(ctx), n=1)
+            near = difflib.get_close_matches(name, [*self._table, *self._mounted(ctx)], n=1)
             hint = f" Did you mean {near[0]!r}?" if near else ""
             raise click.UsageError(f"No such command {name!r}.{hint}", ctx)
         return super().resolve_command(ctx, args)

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import click
 
 from xcfg.cli.lazy import LazyGroup
 from xcfg.exitcodes import ExitCode
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+    from xcfg.cli.session import Session
 
 _FEW_COLLECTIONS = 50_000
 """Objects made before Python looks for cycles among them. A plan is tens of thousands of small values without any."""
@@ -27,7 +33,7 @@ COMMANDS = {
     "cube": ("xcfg.cli.commands.cube:cube", "Query, export, verify, merge, compact or upload results."),
     "knobs": ("xcfg.cli.commands.registered:knobs", "List or show knobs."),
     "scorers": ("xcfg.cli.commands.registered:scorers", "List or show scorers."),
-    "backends": ("xcfg.cli.commands.registered:backends", "List or show kernel backends."),
+    "backends": ("xcfg.cli.commands.registered:backends", "List, show or check kernel backends."),
     "contracts": ("xcfg.cli.commands.registered:contracts", "List or show tolerance contracts."),
     "importers": ("xcfg.cli.commands.registered:importers", "List or show importers of recorded logprobs."),
     "plugins": ("xcfg.cli.commands.plugins:plugins", "List, check or describe plugins."),
@@ -36,9 +42,36 @@ COMMANDS = {
 }
 
 
+def _session(ctx: click.Context) -> Session:
+    """What the global options said. Raises UsageError for what ``-p`` does not understand."""
+    from xcfg.cli.session import Session  # attrs costs as much as click: not needed to print help
+
+    given = ctx.params
+    disabled = []
+    for item in given["plugin"]:
+        if not item.startswith("no:") or len(item) == len("no:"):
+            raise click.UsageError(f"-p {item}: only no:NAME is understood, which leaves the plugin NAME out.", ctx)
+        disabled.append(item.removeprefix("no:"))
+    return Session(
+        verbose=given["verbose"],
+        quiet=given["quiet"],
+        color=given["color"],
+        disabled=tuple(disabled),
+        plugins=not given["no_plugins"],
+    )
+
+
+def _mounted(ctx: click.Context) -> Mapping[str, EntryPoint]:
+    from xcfg.cli.mounted import command_entries
+
+    return command_entries(_session(ctx), COMMANDS)
+
+
 @click.group(
     cls=LazyGroup,
     commands_table=COMMANDS,
+    mounted=_mounted,
+    epilog="Plugins may add commands: `xcfg plugins list` names them.",
     context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "XCFG"},
 )
 @click.version_option(package_name="xcfg", prog_name="xcfg", allow_from_autoenv=False)  # images set XCFG_VERSION
@@ -48,18 +81,9 @@ COMMANDS = {
 @click.option("-p", "plugin", multiple=True, metavar="no:NAME", help="Leave a plugin out.")
 @click.option("--no-plugins", is_flag=True, help="Use core's own plugin only.")
 @click.pass_context
-def cli(
-    ctx: click.Context, verbose: bool, quiet: bool, color: bool | None, plugin: tuple[str, ...], no_plugins: bool
-) -> None:
+def cli(ctx: click.Context, /, **_: object) -> None:
     """Find the smallest set of settings under which rollout and training agree on logprobs."""
-    from xcfg.cli.session import Session  # attrs costs as much as click: not needed to print help
-
-    disabled = []
-    for item in plugin:
-        if not item.startswith("no:") or len(item) == len("no:"):
-            raise click.UsageError(f"-p {item}: only no:NAME is understood, which leaves the plugin NAME out.")
-        disabled.append(item.removeprefix("no:"))
-    ctx.obj = Session(verbose=verbose, quiet=quiet, color=color, disabled=tuple(disabled), plugins=not no_plugins)
+    ctx.obj = _session(ctx)
 
 
 def main(argv: Sequence[str] | None = None) -> None:

@@ -33,6 +33,7 @@ class ScorerDescriptor:
     ``requires`` are import names of the engine; ``install`` is the pip line that brings them.
     ``world_size_knob`` names the knob that gives the number of ranks of an elastic launch.
     ``samples`` and ``forces`` declare whether it can sample a token batch and force fixed tokens when decoding.
+    ``operators`` are those it computes itself unless the experiment's ``operators`` name a backend for its side.
     """
 
     id: str
@@ -46,6 +47,7 @@ class ScorerDescriptor:
     read_only: bool = True
     samples: bool = False
     forces: bool = False
+    operators: tuple[str, ...] = field(default=(), converter=tupled)
     fake: bool = False
 
 
@@ -75,6 +77,7 @@ class KernelBackendDescriptor:
     ``builds`` are the artifacts it comes in where build-time knobs choose between several; the first that fits what is
     asked for is taken. Such a backend has the lifecycle ``build``: every build gets a process of its own.
     ``build_fingerprint`` tells apart the versions of a backend that comes in one build.
+    ``check`` is the import string of a :class:`xcfg.plugin.protocols.BackendCheck`, which measures the backend alone.
     """
 
     operator: str
@@ -93,4 +96,5 @@ class KernelBackendDescriptor:
     build_fingerprint: str = ""
     builds: tuple[KernelBuild, ...] = field(default=(), converter=tupled)
     options: Mapping[str, Json] = field(factory=dict, converter=freeze)
+    check: str = ""
     fake: bool = False

@@ -27,11 +27,26 @@ class ContractRef:
 
 
 @frozen(kw_only=True)
+class Tolerance:
+    """Absolute and relative tolerance of an operator class."""
+
+    atol: float
+    rtol: float
+
+
+@frozen(kw_only=True)
 class ToleranceContract:
-    """Limits of the dlogp metrics by dtype name. A dtype without an entry has no threshold."""
+    """Limits of the dlogp metrics by dtype name. A dtype without an entry has no threshold.
+
+    ``forward`` and ``gradient`` are those of single operators, by operator class and dtype. ``invariance`` says what a
+    row's result may change by with the other rows and the threads: ``bitwise``, nothing.
+    """
 
     ref: ContractRef
     clip_interval: tuple[float, float]
     max_abs_dlogp: Mapping[str, float] = field(converter=freeze)
     approx_kl0: Mapping[str, float] = field(converter=freeze)
     clipfrac0: Mapping[str, float] = field(converter=freeze)
+    forward: Mapping[str, Mapping[str, Tolerance]] = field(factory=dict, converter=freeze)
+    gradient: Mapping[str, Mapping[str, Tolerance]] = field(factory=dict, converter=freeze)
+    invariance: Mapping[str, str] = field(factory=dict, converter=freeze)

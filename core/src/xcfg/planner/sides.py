@@ -137,6 +137,7 @@ class SideBuilder:
                 found[SELECTED_LOGPROB] = OperatorChoice(backend=backend, options=options)
         elif chosen is not None:
             found[SELECTED_LOGPROB] = chosen
+        if chosen is not None and not self._takes(SELECTED_LOGPROB):
             said = f"scorer {self._pick.scorer!r} takes no backend for {SELECTED_LOGPROB}: {self._kernelless()}"
             refused.append((SELECTED_LOGPROB, said))
         for name, choice in found.items():
@@ -144,6 +145,10 @@ class SideBuilder:
                 said = f"backend {choice.backend!r} of {name} does not serve the {self._role.value} side"
                 refused.append((LOGP_BACKEND if name == SELECTED_LOGPROB else name, said))
         return found, tuple(refused)
+
+    def _takes(self, operator: str) -> bool:
+        """Whether a backend that ``operators`` names reaches the scorer."""
+        return self.placer.means(LOGP_BACKEND) or operator in self._catalog.scorer(self._pick.scorer).operators
 
     def _kernelless(self) -> str:
         """Why the scorer takes no backend for the logprob kernel."""

@@ -14,6 +14,7 @@ from xcfg.model.experiment import SampleSource
 from xcfg.model.identity import LogprobSemantics
 from xcfg.model.json import Json, freeze
 from xcfg.model.kernel import BoundKernel, KernelRequest
+from xcfg.model.operator_check import CheckReport, CheckRequest
 from xcfg.model.recorded import Record, Row
 from xcfg.model.sample import RankInfo, Samples, TokenBatch
 from xcfg.model.scorer import Role
@@ -125,6 +126,27 @@ class Sampler(Protocol):
         """One response per prompt, with the logprobs reported while sampling."""
 
 
+@frozen(kw_only=True)
+class HostedOperator:
+    """A kernel backend for a scorer to bind where its logits are: its id, its import string and the request."""
+
+    backend: str
+    target: str
+    request: KernelRequest
+
+
+@runtime_checkable
+class OperatorHost(Protocol):
+    """A scorer whose logits are in processes of its own, so that backends are bound there and not beside it."""
+
+    def host(self, asked: HostedOperator) -> AbstractContextManager[Callable[[], BoundKernel | None]]:
+        """A context in which the backend computes the operator.
+
+        Yields what tells, read back from the processes, which kernel they called; None where they called none. Raises
+        UnsupportedError where the engine or the backend cannot do it.
+        """
+
+
 @runtime_checkable
 class Materializer(Protocol):
     """Applies one knob to one scorer and reads it back from the live object."""
@@ -158,6 +180,13 @@ class KernelBackend(Protocol):
         ``build`` of a backend that comes in builds is the digest of the file that is loaded, never of the one asked
         for: :func:`xcfg.plugin.loaded.loaded_digest`.
         """
+
+
+class BackendCheck(Protocol):
+    """How one backend is measured by itself, against float64 and the production backend."""
+
+    def __call__(self, asked: CheckRequest) -> CheckReport:
+        """What was found. A dtype that the backend refuses is in ``refused``, never left out."""
 
 
 class FileReader(Protocol):

@@ -12,18 +12,10 @@ from xcfg.errors import Fault, InvalidInput
 from xcfg.model.codec import PathFault, StructureError, dotted, load_json, structure
 from xcfg.model.ids import digest
 from xcfg.model.json import Json, freeze
-from xcfg.model.tolerance import DTYPE_ORDER, SCHEMA, ContractRef, ToleranceContract
+from xcfg.model.tolerance import DTYPE_ORDER, SCHEMA, ContractRef, Tolerance, ToleranceContract
 
 _PRIMARY = "max_abs_dlogp"
 _RULE = "value <= threshold"
-
-
-@frozen(kw_only=True)
-class Tolerance:
-    """Absolute and relative tolerance of an operator class."""
-
-    atol: float
-    rtol: float
 
 
 @frozen(kw_only=True)
@@ -82,6 +74,9 @@ def _contract(read: ToleranceFile, data: Json) -> ToleranceContract:
         max_abs_dlogp=read.dlogp.max_abs_dlogp,
         approx_kl0=read.dlogp.approx_kl0,
         clipfrac0=read.dlogp.clipfrac0,
+        forward=read.forward,
+        gradient=read.gradient,
+        invariance=read.invariance,
     )
 
 

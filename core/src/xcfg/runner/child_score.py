@@ -6,36 +6,19 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 
 import numpy as np
-from attrs import evolve, frozen
+from attrs import evolve
 
-from xcfg.errors import UnsupportedError
-from xcfg.model.capability import Unsupported
 from xcfg.model.json import Json
 from xcfg.model.kernel import OPERATOR_OF_KNOB, BoundKernel
 from xcfg.model.knob import Lifecycle
 from xcfg.model.sample import Samples, TokenBatch
-from xcfg.plugin.protocols import KernelBackend, Scored, Scorer, ScoreRequest, ScorerIdentity, Settings
-from xcfg.plugin.target import resolve
+from xcfg.plugin.protocols import Scored, Scorer, ScoreRequest, ScorerIdentity, Settings
 from xcfg.runner.child_builds import Builds
 from xcfg.runner.child_engine import Knobs
-from xcfg.runner.counted import Counted
-from xcfg.runner.launch import OperatorTask, Step
+from xcfg.runner.child_operators import bind
+from xcfg.runner.launch import Step
 from xcfg.runner.memory import peak_rss
 from xcfg.runner.rank_record import KnobReading, RankRecord, Repeats
-
-
-@frozen(kw_only=True)
-class _Bound:
-    calls: Mapping[str, Counted]
-    backends: Mapping[str, KernelBackend]
-
-    def identify(self, rows: int) -> dict[str, BoundKernel]:
-        """What ran; an operator that was never called on a rank with rows is left out."""
-        return {
-            name: backend.identify(self.calls[name].operator)
-            for name, backend in self.backends.items()
-            if self.calls[name].calls or not rows
-        }
 
 
 def score_step(
@@ -58,7 +41,7 @@ def score_step(
             knobs.probe(task, step.knobs)
             knobs.draft(task, settings)
     with ExitStack() as stack:
-        bound = _bind(scorer, step.operators, builds, stack)
+        bound = bind(scorer, step.operators, builds, stack)
         request = ScoreRequest(settings=settings.request, operators=bound.calls)
         before = scorer.state_digest()
         scored = scorer.score(batch, request)
@@ -85,23 +68,6 @@ def score_step(
         samples="",
     )
     return record, scored.samples
-
-
-def _bind(scorer: Scorer, tasks: tuple[OperatorTask, ...], builds: Builds, stack: ExitStack) -> _Bound:
-    calls: dict[str, Counted] = {}
-    backends: dict[str, KernelBackend] = {}
-    for task in tasks:
-        request = scorer.kernel_request(task.operator, task.options)
-        if request is None:
-            raise UnsupportedError(f"the scorer lets no backend take over {task.operator}", where=task.operator)
-        request = evolve(request, artifact=builds.paths.get(task.operator, ""))
-        backend: KernelBackend = resolve(task.target)()
-        found = backend.probe(request)
-        if isinstance(found, Unsupported):
-            raise UnsupportedError(f"{task.operator} = {task.backend}: {found.reason}", where=task.operator)
-        calls[task.operator] = Counted(stack.enter_context(backend.bind(request)))
-        backends[task.operator] = backend
-    return _Bound(calls=calls, backends=backends)
 
 
 def _readings(scorer: Scorer, knobs: Knobs, step: Step, operators: Mapping[str, BoundKernel]) -> dict[str, KnobReading]:

@@ -59,3 +59,22 @@ class CoarseBackend(ExactBackend):
     def function(self) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
         """The coarse kernel."""
         return coarse_selected_logprob
+
+
+def poisoned_selected_logprob(logits: Any, targets: Any) -> Any:
+    """NaN for every row, of any array library."""
+    return targets * float("nan")
+
+
+class PoisonedBackend(ExactBackend):
+    """Nothing but NaN, on any device: shows that a scorer's numbers are those of the backend it was given."""
+
+    id = "fake_poisoned"
+
+    def function(self) -> Callable[[Any, Any], Any]:
+        """The poison."""
+        return poisoned_selected_logprob
+
+    def probe(self, request: KernelRequest) -> Capability:
+        """Everything is supported."""
+        return Supported()

@@ -16,11 +16,12 @@ def write_distribution(
     requires: Sequence[str] = ("xcfg>=0.1",),
     entry: str = "",
     module: str = "",
+    commands: Sequence[str] = (),
 ) -> str:
     """Write a ``.dist-info`` folder and a plugin module into ``folder``, which then goes on ``sys.path``.
 
     ``source`` is the module's text. ``entry`` defaults to the name without ``xcfg-``, ``module`` to the name with
-    underscores and ``_plugin``. Returns the module's name.
+    underscores and ``_plugin``. ``commands`` are names of click commands in the module. Returns the module's name.
     """
     entry = entry or name.removeprefix("xcfg-")
     module = module or f"{name.replace('-', '_')}_plugin"
@@ -29,6 +30,8 @@ def write_distribution(
     lines = ["Metadata-Version: 2.1", f"Name: {name}", f"Version: {version}"]
     lines += [f"Requires-Dist: {line}" for line in requires]
     (info / "METADATA").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    (info / "entry_points.txt").write_text(f"[xcfg]\n{entry} = {module}\n", encoding="utf-8")
+    points = ["[xcfg]", f"{entry} = {module}"]
+    points += ["[xcfg.commands]", *(f"{command} = {module}:{command}" for command in commands)] if commands else []
+    (info / "entry_points.txt").write_text("\n".join(points) + "\n", encoding="utf-8")
     (folder / f"{module}.py").write_text(textwrap.dedent(source), encoding="utf-8")
     return module

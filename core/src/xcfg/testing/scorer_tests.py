@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
-from xcfg.errors import XcfgError
+from xcfg.errors import UnsupportedError, XcfgError
 from xcfg.model.experiment import SampleSource
 from xcfg.model.sample import Samples, TokenBatch
 from xcfg.plugin.checkpoint import digest_checkpoint
-from xcfg.plugin.protocols import Prompt, Sampler, Scored, Scorer, ScoreRequest, ScorerSpec
+from xcfg.plugin.protocols import (
+    HostedOperator,
+    OperatorHost,
+    Prompt,
+    Sampler,
+    Scored,
+    Scorer,
+    ScoreRequest,
+    ScorerSpec,
+)
+from xcfg.testing.backends import PoisonedBackend, poisoned_selected_logprob
 from xcfg.testing.batches import reordered, toy_batch, with_masks
 
 Opened = tuple[Scorer, ScorerSpec]
@@ -20,6 +31,7 @@ Opened = tuple[Scorer, ScorerSpec]
 _OPENED = pytest.StashKey[Opened]()
 _SCORED = pytest.StashKey[Scored]()
 _SHIFTS = (-1, 0, 1)
+_POISON = "xcfg.testing.backends:PoisonedBackend"
 
 
 class ScorerTests:
@@ -170,13 +182,25 @@ class ScorerTests:
     def test_nan_is_not_swallowed(self, opened: Opened) -> None:
         """A NaN from the logprob operator arrives as NaN, for scorers that let a backend take over."""
         scorer = opened[0]
-        request = self.request(scorer)
-        if scorer.kernel_request("selected_logprob", {}) is None:
+        asked = scorer.kernel_request("selected_logprob", {})
+        if asked is None:
             pytest.skip("the scorer lets no backend take over selected_logprob")
-        poisoned = ScoreRequest(
-            settings=request.settings, operators={"selected_logprob": lambda logits, targets: targets * float("nan")}
-        )
-        assert np.isnan(scorer.score(self.batch(), poisoned).samples.logprobs).all()
+        with ExitStack() as stack:
+            operators = {"selected_logprob": poisoned_selected_logprob}
+            if isinstance(scorer, OperatorHost):
+                poison = HostedOperator(backend=PoisonedBackend.id, target=_POISON, request=asked)
+                try:
+                    told = stack.enter_context(scorer.host(poison))
+                except UnsupportedError as reason:
+                    pytest.skip(str(reason))
+                assert told() is None
+                operators = {}
+            request = ScoreRequest(settings=self.request(scorer).settings, operators=operators)
+            assert np.isnan(scorer.score(self.batch(), request).samples.logprobs).all()
+            if isinstance(scorer, OperatorHost):
+                found = told()
+                assert found is not None and found.backend == PoisonedBackend.id
+        assert np.isfinite(self._score(opened, self.batch()).samples.logprobs).all()
 
     def test_says_what_the_numbers_mean(self, opened: Opened, scored: Scored) -> None:
         """Normaliser, rank and compute dtype are stated, never left to be guessed."""

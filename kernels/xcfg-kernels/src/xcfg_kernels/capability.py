@@ -59,11 +59,13 @@ def _triton(device: torch.device) -> str:
         return ""
     if os.environ.get("TRITON_INTERPRET") != "1":
         return "triton on the CPU is its interpreter: set TRITON_INTERPRET=1 before the process starts"
+    import triton.language as tl
     from triton.runtime.interpreter import InterpretedFunction
 
     from xcfg_kernels.triton_kernels import _partials_kernel
 
-    interpreted = isinstance(_partials_kernel, InterpretedFunction)
+    # Triton's own functions too: they are made when it is imported, which another package may have done earlier
+    interpreted = all(isinstance(function, InterpretedFunction) for function in (_partials_kernel, tl.sum))
     return "" if interpreted else "triton was imported before TRITON_INTERPRET=1 was set"
 
 

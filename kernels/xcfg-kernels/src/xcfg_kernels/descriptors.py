@@ -17,6 +17,10 @@ DETERMINISTIC_OPTIONS: Mapping[str, Json] = {"scheme": "canonical_blocks", "bloc
 """Default options of ``deterministic``. Each changes the bits; None takes the vocabulary's default block."""
 
 
+CHECK = "xcfg_kernels.checking:check"
+"""What measures a backend that works on torch tensors, of this distribution or of another."""
+
+
 def _backend(id: str, summary: str) -> KernelBackendDescriptor:
     return KernelBackendDescriptor(
         operator=OPERATOR,
@@ -27,6 +31,7 @@ def _backend(id: str, summary: str) -> KernelBackendDescriptor:
         architectures=DEVICES,
         dtypes=DTYPES,
         options=OPTIONS,
+        check=CHECK,
     )
 
 
@@ -43,6 +48,7 @@ DETERMINISTIC = KernelBackendDescriptor(
     required_metadata=("bounds", "vocab_size", "padded_vocab_size", "tp_rank", "tp_world"),
     collectives=("all_gather",),
     options=DETERMINISTIC_OPTIONS,
+    check=CHECK,
 )
 
 BACKENDS = (

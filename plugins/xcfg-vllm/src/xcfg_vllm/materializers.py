@@ -14,7 +14,7 @@ KV_CACHE_DTYPES: tuple[Json, ...] = (None, "bfloat16", "float16", "float8_e4m3fn
 COMPILE_MODES: tuple[Json, ...] = (None, "NONE", "STOCK_TORCH_COMPILE", "DYNAMO_TRACE_ONCE", "VLLM_COMPILE")
 
 _RAGGED = "vLLM runs ragged batches: nothing is padded"
-_OWN_LOGPROBS = "vLLM computes logprobs in its own sampler and lets no other kernel take over"
+_OWN_LOGPROBS = "vLLM computes logprobs in its own sampler unless operators.selected_logprob.rollout names a backend"
 
 
 def _row(

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from xcfg.model.case import Case, Rejection, SideConfig
 from xcfg.model.json import Json
+from xcfg.model.kernel import SELECTED_LOGPROB
 from xcfg.model.knob import Knob
 from xcfg.model.scorer import Launch, MaterializerDescriptor, Role, ScorerDescriptor
 from xcfg.plugin import hookimpl
@@ -37,6 +38,7 @@ def xcfg_scorers() -> Sequence[ScorerDescriptor]:
             install='pip install "xcfg-vllm[cpu]"  # with a GPU: "xcfg-vllm[cuda]"',
             samples=True,
             forces=True,
+            operators=(SELECTED_LOGPROB,),
         ),
     )
 

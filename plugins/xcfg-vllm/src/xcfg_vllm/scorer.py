@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -12,13 +13,14 @@ from xcfg.errors import InvalidInput, PluginError
 from xcfg.model.experiment import SampleSource
 from xcfg.model.ids import digest
 from xcfg.model.json import Json
-from xcfg.model.kernel import KernelRequest
+from xcfg.model.kernel import BoundKernel, KernelRequest
 from xcfg.model.sample import TokenBatch
-from xcfg.plugin import Prompt, Scored, ScoreRequest, ScorerIdentity, ScorerSpec, digest_checkpoint
+from xcfg.plugin import HostedOperator, Prompt, Scored, ScoreRequest, ScorerIdentity, ScorerSpec, digest_checkpoint
 from xcfg_vllm.capabilities import FORCED_DECODE
 from xcfg_vllm.engine import Engine, open_engine
 from xcfg_vllm.environment import SAMPLE_BATCH
 from xcfg_vllm.evidence import rank_info, samples_of, semantics_of
+from xcfg_vllm.hosting import hosted, logprob_request
 from xcfg_vllm.limits import Limits
 from xcfg_vllm.live import Live
 from xcfg_vllm.model_config import kv_cache_bytes, read_config
@@ -67,8 +69,12 @@ class VllmScorer:
         )
 
     def kernel_request(self, operator: str, options: Mapping[str, Json]) -> KernelRequest | None:
-        """None: vLLM's sampler computes the logprobs itself."""
-        return None
+        """A request for ``selected_logprob``; None for any other operator."""
+        return logprob_request(self.live.engine, operator, options)
+
+    def host(self, asked: HostedOperator) -> AbstractContextManager[Callable[[], BoundKernel | None]]:
+        """The workers' samplers take the logprobs of selected tokens from a backend. Raises UnsupportedError."""
+        return hosted(self.live.engine, asked)
 
     def score(self, batch: TokenBatch, request: ScoreRequest) -> Scored:
         """Logprobs (nats, float32) of every response token.

@@ -20,6 +20,7 @@ class WorkerProbe:
     model_runner: Any
     vllm_config: Any
     get_model: Callable[[], Any]
+    _xcfg_kernel: Any = None
 
     def xcfg_install(self, force: bool) -> dict[str, Any]:
         """Hook the meter and, for Model Runner V1, forcing. Says what was hooked."""
@@ -61,6 +62,23 @@ class WorkerProbe:
             "logprobs_mode": getattr(runner.sampler, "logprobs_mode", None),
             "model_class": type(model).__name__,
         }
+
+    def xcfg_host(self, target: str, request: dict[str, Any]) -> str:
+        """Bind a kernel backend (:class:`~xcfg_vllm.hosted.Hosted`) and say why it cannot be; empty where it can."""
+        from xcfg_vllm.hosted import Hosted
+
+        self._xcfg_kernel = Hosted(self.model_runner.sampler)
+        self._xcfg_kernel.bind(target, request)
+        return self._xcfg_kernel.refusal
+
+    def xcfg_hosted(self) -> dict[str, Any] | None:
+        """The kernel this worker called since it was bound."""
+        return self._xcfg_kernel.told()
+
+    def xcfg_unhost(self) -> None:
+        """Give the sampler its own methods back."""
+        if self._xcfg_kernel is not None:
+            self._xcfg_kernel.undo()
 
     def xcfg_digest(self) -> dict[str, Any]:
         """See ``state_digest``."""

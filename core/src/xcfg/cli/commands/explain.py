@@ -14,38 +14,45 @@ _PATH = click.Path(path_type=Path)
 
 @click.command()
 @click.argument("folder", metavar="DIR", type=_PATH)
-@click.option("--curves", type=_PATH, default=None, help="Training curves (CSV, JSONL, JSON) for the decision rules.")
+@click.option(
+    "--curves",
+    multiple=True,
+    metavar="[CASE=]FILE",
+    help="Training curves (CSV, JSONL, JSON) of the baseline, or of a CASE, for the decision rules.",
+)
 @click.option("--evidence", type=_PATH, metavar="OUT", help="Write what a fix has to show into this folder.")
 @json_option
 @click.pass_context
-def explain(ctx: click.Context, folder: Path, curves: Path | None, evidence: Path | None, as_json: bool) -> None:
+def explain(ctx: click.Context, folder: Path, curves: tuple[str, ...], evidence: Path | None, as_json: bool) -> None:
     """Say what the executed cases in DIR prove: smallest sets, ladder level, findings, costs, and what is missing."""
-    from xcfg.analyzer.curves import read_curves
     from xcfg.analyzer.search.problem import Options, Word
+    from xcfg.cli.search.case_curves import read_case_curves
     from xcfg.cli.search.document import answer_document, ending
     from xcfg.cli.search.evidence import unpinnable, write_evidence
-    from xcfg.cli.search.findings import findings
+    from xcfg.cli.search.findings import case_findings, findings
     from xcfg.cli.search.looking import review
     from xcfg.cli.search.setting import Setting
-    from xcfg.cli.stored import check_folder
+    from xcfg.cli.stored import check_folder, load_judged
     from xcfg.report.search import print_search
+    from xcfg.runner.artifacts import load_plan
     from xcfg.runner.options import RunOptions
 
     session: Session = ctx.obj
-    read = None if curves is None else read_curves(curves)
     registry = session.registry(allow_fake=True)
     check_folder(folder)
+    read = read_case_curves(curves, load_plan(folder))
     setting = Setting.stored(folder, registry)
     executor = setting.executor(RunOptions(), lambda event: None)
     how = Options(prove=Word.MINIMUM, keeps_engines=False)
     looked = review(setting.problem, how, setting.known, executor)
     following = looked.following
+    of_cases = case_findings(load_judged(folder, registry)[2], read) if read.cases else ()
     content = answer_document(
         "explain",
         folder,
         looked.claim,
         executor,
-        findings(setting.space, executor.judged, setting.contract, read),
+        (*findings(setting.space, executor.judged, setting.contract, read), *of_cases),
         next=None
         if following is None
         else {

@@ -18,12 +18,20 @@ def plugins() -> None:
 @json_option
 @click.pass_obj
 def list_(session: Session, as_json: bool) -> None:
-    """List installed plugins from their metadata, importing none."""
+    """List installed plugins and their commands from their metadata, importing none."""
     from attrs import asdict
 
-    rows = [asdict(item) for item in session.inventory()]
-    headings = ["name", "distribution", "version", "state", "error"]
-    cells = [[str(row[key] or "") for key in headings] for row in rows]
+    from xcfg.cli.main import COMMANDS
+    from xcfg.cli.mounted import command_entries
+
+    brought: dict[str, list[str]] = {}
+    for name, entry in command_entries(session, COMMANDS).items():
+        brought.setdefault(entry.dist.name if entry.dist else "", []).append(name)
+    rows = [{**asdict(item), "commands": brought.get(item.distribution, [])} for item in session.inventory()]
+    headings = ["name", "distribution", "version", "state", "commands", "error"]
+    cells = [
+        [", ".join(row["commands"]) if key == "commands" else str(row[key] or "") for key in headings] for row in rows
+    ]
     emit(session, as_json, document("plugins", plugins=rows), lambda out: table(out, headings, cells))
 
 

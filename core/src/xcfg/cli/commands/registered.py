@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from xcfg.cli.commands.backend_check import backend_named, check
 from xcfg.cli.output import document, emit, json_option, table
 from xcfg.cli.session import Session
-from xcfg.errors import InvalidInput
-from xcfg.model.codec import unknown
 from xcfg.model.json import Json
 
 if TYPE_CHECKING:
@@ -44,13 +43,6 @@ def _contracts(registry: Registry) -> Mapping[str, Any]:
 
 def _importers(registry: Registry) -> Mapping[str, Any]:
     return registry.importers()
-
-
-def _backend(registry: Registry, name: str) -> Any:
-    operator, slash, backend = name.rpartition("/")
-    if not slash:
-        raise InvalidInput(unknown("backend", name, sorted(_backends(registry))), hint="name it OPERATOR/ID")
-    return registry.backend(operator, backend)
 
 
 def _group(
@@ -101,6 +93,7 @@ knobs = _group(
     "knob", "knobs", _knobs, lambda found, name: found.knob(name), ["source_class", "lifecycle", "targets", "summary"]
 )
 scorers = _group("scorer", "scorers", _scorers, lambda found, name: found.scorer(name), ["roles", "launch", "summary"])
-backends = _group("backend", "backends", _backends, _backend, ["determinism", "summary"])
+backends = _group("backend", "backends", _backends, backend_named, ["determinism", "summary"])
+backends.add_command(check)
 contracts = _group("contract", "contracts", _contracts, lambda found, name: found.contract(name), ["max_abs_dlogp"])
 importers = _group("importer", "importers", _importers, lambda found, name: found.importer(name), ["summary", "note"])
