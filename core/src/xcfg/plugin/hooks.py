@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from operator import attrgetter
 from typing import Any
 
@@ -23,13 +23,22 @@ class Answer:
     error: BaseException | None = None
 
 
+def implementations(manager: pluggy.PluginManager, hook: str) -> list[pluggy.HookImpl]:
+    """The implementations of a hook, in order of plugin name: the order of installation decides nothing."""
+    return sorted(getattr(manager.hook, hook).get_hookimpls(), key=_BY_NAME)
+
+
+def call(implementation: pluggy.HookImpl, arguments: Mapping[str, Any]) -> Any:
+    """What the plugin returns, its output on standard output kept away from ours. Raises what it raises."""
+    with stdout_to_stderr():
+        return implementation.function(*[arguments[name] for name in implementation.argnames])
+
+
 def ask(manager: pluggy.PluginManager, hook: str, **arguments: Any) -> Iterator[Answer]:
-    """The answer of each plugin, in order of plugin name: the order of installation decides nothing."""
-    implementations = sorted(getattr(manager.hook, hook).get_hookimpls(), key=_BY_NAME)
-    for implementation in implementations:
+    """The answer of each plugin, in order of plugin name."""
+    for implementation in implementations(manager, hook):
         try:
-            with stdout_to_stderr():
-                value = implementation.function(*[arguments[name] for name in implementation.argnames])
+            value = call(implementation, arguments)
         except (Exception, SystemExit) as error:
             yield Answer(plugin=implementation.plugin_name, error=error)
         else:

@@ -21,7 +21,7 @@ from xcfg.model.knob import Knob
 from xcfg.model.scorer import KernelBackendDescriptor, MaterializerDescriptor, Role, ScorerDescriptor
 from xcfg.model.tolerance import ToleranceContract
 from xcfg.plugin.contribution import Key, backend_key, describe_key, materializer_key
-from xcfg.plugin.hooks import ask
+from xcfg.plugin.hooks import ask, call, implementations
 from xcfg.plugin.index import build_index
 from xcfg.plugin.inventory import PluginInfo, PluginState, inventory
 from xcfg.plugin.manager import LoadedPlugin, load_plugins, new_manager
@@ -79,6 +79,7 @@ class Registry:
         self._manager = manager or new_manager()
         self._allow_fake = allow_fake
         self._materializers: dict[str, Mapping[str, MaterializerDescriptor]] = {}
+        self._hooks: dict[str, list[pluggy.HookImpl]] = {}
 
     def interpreter(self, role: Role) -> str:
         """The interpreter of a side's ranks; empty for this one."""
@@ -268,12 +269,20 @@ class Registry:
 
     def _answers(self, hook: str, **arguments: Any) -> list[tuple[str, Any]]:
         """Answers by plugin name; the first failure is raised, for a decision must not be taken without a voice."""
-        answers = list(ask(self._manager, hook, **arguments))
-        for answer in answers:
-            if answer.error is not None:
-                text = f"{hook} raised {type(answer.error).__name__}: {answer.error}"
-                raise self._broken(answer.plugin, text) from answer.error
-        return [(answer.plugin, answer.value) for answer in answers]
+        answers = []
+        for implementation in self._implementations(hook):
+            try:
+                answers.append((implementation.plugin_name, call(implementation, arguments)))
+            except (Exception, SystemExit) as error:
+                text = f"{hook} raised {type(error).__name__}: {error}"
+                raise self._broken(implementation.plugin_name, text) from error
+        return answers
+
+    def _implementations(self, hook: str) -> list[pluggy.HookImpl]:
+        """Looked up once: a plan of thousands of cases asks for each."""
+        if hook not in self._hooks:
+            self._hooks[hook] = implementations(self._manager, hook)
+        return self._hooks[hook]
 
     def _broken(self, plugin: str, message: str) -> PluginError:
         return PluginError(f"{self._distribution(plugin)}: {message}", hint=f"leave it out with -p no:{plugin}")

@@ -50,6 +50,7 @@ class Bucket:
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.patch = patch
         self.url = "s3://results/runs/small"
+        self.clients: dict[str, Any] = {}
         self.up()
         self.client().create_bucket(Bucket="results")
 
@@ -65,9 +66,12 @@ class Bucket:
             self.patch.setenv(f"AWS_{name}", value)
 
     def client(self) -> Any:
+        """One for each server: making one reads megabytes of service descriptions."""
         import boto3
 
-        return boto3.client("s3", endpoint_url=self.endpoint, region_name="us-east-1")
+        if self.endpoint not in self.clients:
+            self.clients[self.endpoint] = boto3.client("s3", endpoint_url=self.endpoint, region_name="us-east-1")
+        return self.clients[self.endpoint]
 
     def post(self, path: str, data: bytes = b"") -> None:
         place = f"{self.endpoint}/moto-api/{path}"
