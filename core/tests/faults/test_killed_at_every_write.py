@@ -1,4 +1,4 @@
-"""The coordinator is killed just before a change it makes to the folder: 12 of them here, 100 in the full tier."""
+"""The coordinator is killed just before a change it makes to the folder: 8 of them here, 100 in the full tier."""
 
 import os
 import signal
@@ -50,7 +50,7 @@ def _killed(place: Place, at: int, whole: dict[str, str]) -> str:
     return "killed" if first.code else "ended before"
 
 
-@pytest.mark.parametrize("points", [12, pytest.param(100, marks=[pytest.mark.full, pytest.mark.timeout(7200)])])
+@pytest.mark.parametrize("points", [8, pytest.param(100, marks=[pytest.mark.full, pytest.mark.timeout(7200)])])
 def test_a_kill_before_a_change_loses_nothing(points: int, undisturbed, tmp_path, capsys) -> None:
     whole, changes = undisturbed
     chosen = [1 + number * changes // points for number in range(points)]
