@@ -73,6 +73,19 @@ def test_each_axis_value_was_seen_on_the_live_engine(example, knob: str, side: s
     assert case["knobs"][knob]["sides"][side]["observed"] == value
 
 
+def test_the_report_shows_the_drift_of_each_kernel(example) -> None:
+    _, document = example
+    drift = {
+        case["axes"]["logp.backend"]: case["metrics"]["max_abs_dlogp"]
+        for case in document["cases"]
+        if case["name"] == "baseline" or case["changed"] == ["logp.backend"]
+    }
+    assert set(drift) == {"production", "reference", "deterministic", "te"}
+    # they work on the same logits, and each is within a float32 kernel's row of float64
+    limit = load_registry().contract("ws1").forward["logprob"]["float32"].atol
+    assert max(drift.values()) - min(drift.values()) <= 2 * limit
+
+
 def test_one_construction_a_distinct_engine(example) -> None:
     _, document = example
     engines = document["engines"]
