@@ -68,9 +68,13 @@ def test_an_id_that_is_not_there_names_what_would_bring_it(xcfg) -> None:
     done = xcfg("scorers", "show", "megatron", "--json")
     assert done.code == done.document["code"] == 4
     assert "pip install xcfg-megatron" in done.document["errors"][0]["hint"]
-    assert xcfg("backends", "show", "fake_exact").code == 2
-    shown = xcfg("backends", "show", "selected_logprob/fake_exact", "--json").document["backend"]
-    assert shown["determinism"] and shown["distribution"] == "xcfg"
+    assert xcfg("backends", "show", "fake_exat").code == 2
+    shown = [
+        xcfg("backends", "show", name, "--json").document["backend"]
+        for name in ("selected_logprob/fake_exact", "fake_exact")
+    ]
+    assert shown[0] == shown[1] and shown[0]["id"] == "selected_logprob/fake_exact"
+    assert shown[0]["determinism"] and shown[0]["distribution"] == "xcfg"
 
 
 def test_descriptors_reload_and_carry_a_status(xcfg) -> None:

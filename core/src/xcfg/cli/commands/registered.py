@@ -45,14 +45,22 @@ def _importers(registry: Registry) -> Mapping[str, Any]:
     return registry.importers()
 
 
+def _backend(registry: Registry, name: str) -> tuple[str, Any]:
+    found = backend_named(registry, name)
+    return f"{found.operator}/{found.id}", found
+
+
 def _group(
     kind: str,
     plural: str,
     read: Callable[[Registry], Mapping[str, Any]],
-    one: Callable[[Registry, str], Any],
+    one: Callable[[Registry, str], tuple[str, Any]],
     columns: list[str],
 ) -> click.Group:
-    """``read`` gives every entry by name, ``one`` raises the registry's own error for a name that is not there."""
+    """``read`` gives every entry by name, ``one`` an entry by its name, with its full name.
+
+    ``one`` raises the registry's own error for a name that is not there.
+    """
 
     @click.group(name=plural, help=f"List or show {plural}.")
     def group() -> None:
@@ -74,7 +82,7 @@ def _group(
     @click.pass_obj
     def show(session: Session, name: str, as_json: bool) -> None:
         registry = session.registry(allow_fake=True)
-        row = _row(registry, kind, name, one(registry, name))
+        row = _row(registry, kind, *one(registry, name))
         cells = [[key, _text(value)] for key, value in row.items()]
         emit(session, as_json, {**document(plural), kind: row}, lambda out: table(out, ["field", "value"], cells))
 
@@ -90,10 +98,20 @@ def _text(value: Json) -> str:
 
 
 knobs = _group(
-    "knob", "knobs", _knobs, lambda found, name: found.knob(name), ["source_class", "lifecycle", "targets", "summary"]
+    "knob",
+    "knobs",
+    _knobs,
+    lambda found, name: (name, found.knob(name)),
+    ["source_class", "lifecycle", "targets", "summary"],
 )
-scorers = _group("scorer", "scorers", _scorers, lambda found, name: found.scorer(name), ["roles", "launch", "summary"])
-backends = _group("backend", "backends", _backends, backend_named, ["determinism", "summary"])
+scorers = _group(
+    "scorer", "scorers", _scorers, lambda found, name: (name, found.scorer(name)), ["roles", "launch", "summary"]
+)
+backends = _group("backend", "backends", _backends, _backend, ["determinism", "summary"])
 backends.add_command(check)
-contracts = _group("contract", "contracts", _contracts, lambda found, name: found.contract(name), ["max_abs_dlogp"])
-importers = _group("importer", "importers", _importers, lambda found, name: found.importer(name), ["summary", "note"])
+contracts = _group(
+    "contract", "contracts", _contracts, lambda found, name: (name, found.contract(name)), ["max_abs_dlogp"]
+)
+importers = _group(
+    "importer", "importers", _importers, lambda found, name: (name, found.importer(name)), ["summary", "note"]
+)
