@@ -181,7 +181,7 @@ def test_a_rank_without_positions_is_no_result(put):
 
 
 def test_an_operator_that_was_never_called_is_not_identified():
-    from xcfg.runner.child_score import _Bound
+    from xcfg.runner.child_operators import Operators
     from xcfg.runner.counted import Counted
 
     class Backend:
@@ -193,7 +193,7 @@ def test_an_operator_that_was_never_called_is_not_identified():
 
     operator.backend = "mine"
     counted = Counted(operator)
-    bound = _Bound(calls={"o": counted}, backends={"o": Backend()})
+    bound = Operators(calls={"o": counted}, backends={"o": Backend()}, hosted={})
     assert bound.identify(rows=3) == {}
     assert bound.identify(rows=0)["o"].backend == "mine"
     assert counted(1) == 2 and counted.backend == "mine"
