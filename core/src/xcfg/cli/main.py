@@ -62,9 +62,13 @@ def _session(ctx: click.Context) -> Session:
 
 
 def _mounted(ctx: click.Context) -> Mapping[str, EntryPoint]:
-    from xcfg.cli.mounted import command_entries
+    """Looked for once a call: click asks for a command's name, then for the command."""
+    from xcfg.cli.mounted import GROUP, command_entries
 
-    return command_entries(_session(ctx), COMMANDS)
+    if GROUP not in ctx.meta:
+        ctx.meta[GROUP] = command_entries(_session(ctx), COMMANDS)
+    found: Mapping[str, EntryPoint] = ctx.meta[GROUP]
+    return found
 
 
 @click.group(

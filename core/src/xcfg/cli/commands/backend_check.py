@@ -139,13 +139,16 @@ def _print(out: Console, known: str, report: CheckReport, status: Status, *, fak
         out.print(f"{dtype}: {kernel.concrete}, {kernel.build}", markup=False)
     for dtype, reason in report.refused.items():
         out.print(f"{dtype}: refused: {reason}", markup=False)
+    if report.kernels:
+        _print_measured(out, report)
+    out.print(f"{known}: {status.value}")
+
+
+def _print_measured(out: Console, report: CheckReport) -> None:
     rows = [
         [row.row, row.case, row.dtype, "" if row.worst is None else f"{row.worst:.2e}", row.limit, _VERDICT[row.passed]]
         for row in report.rows
     ]
-    if not report.kernels:
-        out.print(f"{known}: {status.value}")
-        return
     table(out, ["row", "case", "dtype", "worst difference", "limit", "verdict"], rows)
     costs = [
         [
@@ -158,4 +161,3 @@ def _print(out: Console, known: str, report: CheckReport, status: Status, *, fak
         for cost in report.costs
     ]
     table(out, ["dtype", "forward", "of production's time", "memory beyond the logits", "of production's"], costs)
-    out.print(f"{known}: {status.value}")

@@ -26,7 +26,7 @@ _PATH = click.Path(path_type=Path)
 def explain(ctx: click.Context, folder: Path, curves: tuple[str, ...], evidence: Path | None, as_json: bool) -> None:
     """Say what the executed cases in DIR prove: smallest sets, ladder level, findings, costs, and what is missing."""
     from xcfg.analyzer.search.problem import Options, Word
-    from xcfg.cli.search.case_curves import read_case_curves
+    from xcfg.cli.search.case_curves import CaseCurves, read_case_curves
     from xcfg.cli.search.document import answer_document, ending
     from xcfg.cli.search.evidence import unpinnable, write_evidence
     from xcfg.cli.search.findings import case_findings, findings
@@ -40,7 +40,7 @@ def explain(ctx: click.Context, folder: Path, curves: tuple[str, ...], evidence:
     session: Session = ctx.obj
     registry = session.registry(allow_fake=True)
     check_folder(folder)
-    read = read_case_curves(curves, load_plan(folder))
+    read = read_case_curves(curves, load_plan(folder)) if curves else CaseCurves()
     setting = Setting.stored(folder, registry)
     executor = setting.executor(RunOptions(), lambda event: None)
     how = Options(prove=Word.MINIMUM, keeps_engines=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 
 import torch
@@ -40,6 +41,12 @@ def gradient_rows(bound: Bound, request: KernelRequest, asked: CheckRequest) -> 
     yield _judged("gradient", name, request.dtype, gradient, right, asked.contract.gradient)
 
 
+def largest(gaps: torch.Tensor) -> float | None:
+    """The largest of at least one difference; None where one is not finite, which no JSON could hold."""
+    found = float(gaps.max())
+    return found if math.isfinite(found) else None
+
+
 def _judged(
     row: str,
     name: str,
@@ -49,7 +56,7 @@ def _judged(
     table: Mapping[str, Mapping[str, Tolerance]],
 ) -> CheckRow:
     gaps = (found.double() - right).abs()
-    worst = float(gaps.max()) if gaps.numel() else 0.0
+    worst = largest(gaps)
     limit = table.get(CLASS, {}).get(dtype)
     if limit is None:
         return CheckRow(row=row, case=name, dtype=dtype, worst=worst, limit=f"the contract has no {CLASS} row")

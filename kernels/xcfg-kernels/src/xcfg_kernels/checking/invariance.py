@@ -9,7 +9,7 @@ import torch
 
 from xcfg.model.kernel import KernelRequest
 from xcfg.model.operator_check import CheckRequest, CheckRow
-from xcfg_kernels.checking.accuracy import Bound
+from xcfg_kernels.checking.accuracy import Bound, largest
 from xcfg_kernels.checking.cases import logits_and_targets
 
 BITWISE = "bitwise"
@@ -51,7 +51,7 @@ def _judged(
     name: str, found: torch.Tensor, other: torch.Tensor, asked: CheckRequest, request: KernelRequest
 ) -> CheckRow:
     limit = asked.contract.invariance.get("forward", "")
-    worst = float((found.double() - other.double()).abs().max())
+    worst = largest((found.double() - other.double()).abs())
     same = torch.equal(found.contiguous().view(torch.int32), other.contiguous().view(torch.int32))
     passed = same if limit == BITWISE else None
     said = limit or "the contract has no invariance row"
