@@ -29,8 +29,8 @@ class CheckRequest:
 class CheckRow:
     """One quantity under one row of the contract: ``forward``, ``gradient`` or ``invariance``.
 
-    ``worst`` is the largest absolute difference, from float64 or between two runs that must agree,
-    None where it is not finite. ``limit`` says what was allowed. ``passed`` is None where nothing was judged, and ``limit`` says why.
+    ``worst`` is the largest absolute difference, from float64 or between two runs that must agree, None where it is not
+    finite. ``limit`` says what was allowed. ``passed`` is None where nothing was judged, and ``limit`` says why.
     """
 
     row: str
