@@ -83,7 +83,7 @@ TABLE = {
     "logp.deterministic": (KERNEL, REQUEST, ARITHMETIC, False, SWITCH, NOT_A_SWITCH),
     "logp.tp_layout": (
         KERNEL,
-        REQUEST,
+        ENGINE,
         REDUCTION,
         "full-vocabulary",
         {"full-vocabulary": "full-vocabulary", "vocab-parallel": "vocab-parallel"},

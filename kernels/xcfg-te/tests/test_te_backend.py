@@ -123,3 +123,15 @@ def test_another_transformer_engine(files, metadata, words, tmp_path) -> None:
     environment = {**os.environ, "PYTHONPATH": paths, "TRITON_INTERPRET": "1"}
     done = subprocess.run([sys.executable, "-c", PROBE], env=environment, capture_output=True, text=True, timeout=120)
     assert words in done.stdout, done.stdout + done.stderr
+
+
+def test_padding_of_a_sharded_head_is_refused() -> None:
+    bounds = {
+        "bounds": [[0, 256], [256, 512]],
+        "vocab_size": 500,
+        "padded_vocab_size": 512,
+        "tp_rank": 0,
+        "tp_world": 2,
+    }
+    found = TransformerEngine().probe(request(vocab_size=500, sharding=bounds))
+    assert isinstance(found, Unsupported) and "12 columns of padding" in found.reason

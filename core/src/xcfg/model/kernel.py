@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from attrs import field, frozen
+from attrs.converters import optional
 
 from xcfg.model.ids import canonical
 from xcfg.model.json import Json, freeze
@@ -54,6 +55,9 @@ def fitting_build(builds: Iterable[KernelBuild], asked: Mapping[str, Json]) -> K
 class KernelRequest:
     """What a side run asks of a backend: operator, device type, compute dtype, vocabulary size and options.
 
+    ``vocab_size`` counts the columns that are part of the normaliser. ``sharding`` says how they lie on the ranks of a
+    tensor-parallel group where the operator gets one rank's columns: ``bounds`` ([start, end) of every rank, in rank
+    order), ``vocab_size``, ``padded_vocab_size``, ``tp_rank`` and ``tp_world``; None where it gets whole rows.
     ``artifact`` is the path of the build to load, its content checked; empty for a backend without builds.
     """
 
@@ -62,6 +66,7 @@ class KernelRequest:
     dtype: str
     vocab_size: int
     options: Mapping[str, Json] = field(factory=dict, converter=freeze)
+    sharding: Mapping[str, Json] | None = field(default=None, converter=optional(freeze))
     artifact: str = ""
 
 

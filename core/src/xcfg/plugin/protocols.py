@@ -63,7 +63,9 @@ class ScorerIdentity:
 class ScoreRequest:
     """One scoring call: request-time settings and the bound kernel operators by operator name.
 
-    An operator ``selected_logprob`` is called as ``(logits (N, V), targets (N,) int64) -> (N,) float32`` in nats.
+    An operator ``selected_logprob`` is called as ``(logits (N, V), targets (N,) int64) -> (N,) float32`` in nats. One
+    whose request named a ``sharding`` is called with ``group``, the process group of the ranks that hold the columns,
+    besides, by every rank of it; ``logits`` are then this rank's columns and every rank gets every row.
     """
 
     settings: Mapping[str, Json] = field(factory=dict, converter=freeze)

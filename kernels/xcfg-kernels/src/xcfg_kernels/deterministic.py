@@ -1,4 +1,4 @@
-"""The backend ``deterministic``: :func:`xcfg_kernels.selected_logprob` over the full vocabulary."""
+"""The backend ``deterministic``: :func:`xcfg_kernels.selected_logprob` over whole rows or one rank's columns."""
 
 from __future__ import annotations
 
@@ -13,28 +13,39 @@ from xcfg.model.capability import Capability, Unsupported
 from xcfg.model.json import Json
 from xcfg.model.kernel import BoundKernel, KernelRequest
 from xcfg_kernels.descriptors import DETERMINISTIC_OPTIONS
+from xcfg_kernels.layout import checked_layout
 from xcfg_kernels.reduction import ReductionSpec, Scheme
 from xcfg_kernels.selected import request_fault
+from xcfg_kernels.sharding import ShardingSpec
 
 if TYPE_CHECKING:
     import torch
+    import torch.distributed as dist
 
 _IMPLEMENTATIONS = ("eager", "compiled", "triton")
 
 
 @frozen(kw_only=True)
 class BoundDeterministic:
-    """A bound operator: ``(logits (N, V), targets (N,) int64) -> (N,) float32`` in nats, differentiable."""
+    """A bound operator: ``(logits (N, V), targets (N,) int64) -> (N,) float32`` in nats, differentiable.
+
+    With ``sharding`` the logits are this rank's columns and a call needs the ``group`` of the ranks.
+    """
 
     reduction: ReductionSpec
     implementation: str
     width: int
+    sharding: ShardingSpec | None = None
 
-    def __call__(self, logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    def __call__(
+        self, logits: torch.Tensor, targets: torch.Tensor, group: dist.ProcessGroup | None = None
+    ) -> torch.Tensor:
         """Raises InvalidInput and UnsupportedError, as :func:`xcfg_kernels.selected_logprob` does."""
         from xcfg_kernels.logprob import selected_logprob
 
-        return selected_logprob(logits, targets, reduction=self.reduction, implementation=self.implementation)
+        return selected_logprob(
+            logits, targets, self.sharding, group, reduction=self.reduction, implementation=self.implementation
+        )
 
 
 class Deterministic:
@@ -44,8 +55,9 @@ class Deterministic:
 
     def probe(self, request: KernelRequest) -> Capability:
         """Unsupported for a request, an option or a machine this was not written for."""
-        if reason := request_fault(self.id, request) or _option_fault(request.options):
-            return Unsupported(reason)
+        fault = request_fault(self.id, request) or _option_fault(request.options) or _sharding_fault(request)
+        if fault:
+            return Unsupported(fault)
         import torch
 
         from xcfg_kernels.capability import Implementation, probe
@@ -63,7 +75,9 @@ class Deterministic:
         options = {**DETERMINISTIC_OPTIONS, **request.options}
         reduction = ReductionSpec(scheme=Scheme(options["scheme"]), block=options["block"])
         width = reduction.width(request.vocab_size) if reduction.scheme is Scheme.CANONICAL_BLOCKS else 0
-        yield BoundDeterministic(reduction=reduction, implementation=str(options["implementation"]), width=width)
+        sharding = None if request.sharding is None else ShardingSpec(**request.sharding)
+        implementation = str(options["implementation"])
+        yield BoundDeterministic(reduction=reduction, implementation=implementation, width=width, sharding=sharding)
 
     def identify(self, bound: Callable[..., Any]) -> BoundKernel:
         """Scheme, width of the blocks and implementation, and the builds of what computes them. Raises ValueError."""
@@ -78,6 +92,19 @@ class Deterministic:
 
             build = f"{build}, triton {triton.__version__}"
         return BoundKernel(backend=self.id, concrete=f"xcfg_kernels.logprob.selected_logprob ({how})", build=build)
+
+
+def _sharding_fault(request: KernelRequest) -> str:
+    """Why these shards cannot be reduced so; the bounds of ``canonical_blocks`` are those of a shard's blocks."""
+    if request.sharding is None:
+        return ""
+    options = {**DETERMINISTIC_OPTIONS, **request.options}
+    reduction = ReductionSpec(scheme=Scheme(options["scheme"]), block=options["block"])
+    try:
+        checked_layout(ShardingSpec(**request.sharding), reduction)
+    except InvalidInput as reason:
+        return str(reason)
+    return ""
 
 
 def _option_fault(options: Mapping[str, Json]) -> str:

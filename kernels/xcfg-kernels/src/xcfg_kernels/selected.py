@@ -58,7 +58,7 @@ class SelectedLogprobBackend:
 
     def probe(self, request: KernelRequest) -> Capability:
         """Unsupported for any operator, device, dtype or option this backend was not written for."""
-        if reason := request_fault(self.id, request):
+        if reason := request_fault(self.id, request) or sharding_fault(self.id, request):
             return Unsupported(reason)
         fault = _option_fault(request.options)
         return Unsupported(f"{self.id}: {fault}") if fault else Supported()
@@ -94,6 +94,15 @@ def request_fault(backend: str, request: KernelRequest) -> str:
     if request.dtype not in DTYPES:
         return f"{backend} takes logits of {', '.join(DTYPES)}, not {request.dtype}"
     return "" if request.vocab_size >= 1 else f"a vocabulary of {request.vocab_size} has no token to score"
+
+
+def sharding_fault(backend: str, request: KernelRequest) -> str:
+    """Why a backend that needs whole rows does not serve the request; empty where it gets them."""
+    if request.sharding is None:
+        return ""
+    return (
+        f"{backend} takes whole rows of logits, not one rank's columns: logp.tp_layout = full-vocabulary gathers them"
+    )
 
 
 def _option_fault(options: Mapping[str, Json]) -> str:

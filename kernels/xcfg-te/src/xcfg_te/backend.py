@@ -1,4 +1,4 @@
-"""The backend ``te``: Transformer Engine's parallel cross entropy over the full vocabulary."""
+"""The backend ``te``: Transformer Engine's parallel cross entropy over whole rows or one rank's columns."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from xcfg_te.source import KERNELS, PUBLIC, digest, version
 
 if TYPE_CHECKING:
     import torch
+    import torch.distributed as dist
 
 
 @frozen(kw_only=True)
@@ -25,11 +26,13 @@ class BoundTransformerEngine:
     device: str
     vocab_size: int
 
-    def __call__(self, logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        """Raises InvalidInput and UnsupportedError, as :func:`xcfg_te.selected_logprob` does."""
+    def __call__(
+        self, logits: torch.Tensor, targets: torch.Tensor, group: dist.ProcessGroup | None = None
+    ) -> torch.Tensor:
+        """With ``group`` the logits are this rank's columns. Raises as :func:`xcfg_te.selected_logprob` does."""
         from xcfg_te.logprob import selected_logprob
 
-        return selected_logprob(logits, targets, vocab_size=self.vocab_size)
+        return selected_logprob(logits, targets, group, vocab_size=self.vocab_size)
 
 
 class TransformerEngine:
@@ -43,6 +46,9 @@ class TransformerEngine:
             return Unsupported(f"{BACKEND} has no options, and {sorted(request.options)[0]!r} is given")
         if request.vocab_size < 1:
             return Unsupported(f"a vocabulary of {request.vocab_size} has no token to score")
+        if request.sharding is not None and request.sharding["padded_vocab_size"] != request.vocab_size:
+            padding = request.sharding["padded_vocab_size"] - request.vocab_size
+            return Unsupported(f"{BACKEND} would give the {padding} columns of padding a probability")
         return probe(request.device, request.dtype)
 
     @contextmanager

@@ -78,7 +78,8 @@ class FsdpScorer:
         """Logprobs (nats, float32) of the response tokens of this rank's rows; every rank must call it."""
         assert self._spec is not None
         spec, self._healthy = self._spec, False
-        place = Place(rank=spec.rank, world_size=spec.world_size, parallel=parallel_degrees(self.live))
+        peers = self.live.share.size if self.live.share else 1
+        place = Place(rank=spec.rank, world_size=spec.world_size, parallel=parallel_degrees(self.live), peers=peers)
         scored = score_batch(self.live, batch, request, place)
         self._healthy = True
         return evolve(scored, rank=evolve(scored.rank, facts={**scored.rank.facts, **shard_facts(self.live)}))

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 from attrs import Factory, define
 
 from xcfg_torch.collate import Collation, Step
+from xcfg_torch.head import HeadShare
 from xcfg_torch.observe import Observation
+from xcfg_torch.semantics import vocab_size
 
 if TYPE_CHECKING:
     import torch
@@ -37,7 +39,7 @@ class Live:
 
     ``logits_dtype`` is the dtype the logits were asked for in; ``sequences`` the number of sequences of that
     call's token batch; ``deterministic`` whether its operator was to run under torch's deterministic algorithms.
-    ``share`` is None where this rank computes whole rows.
+    ``share`` is None where this rank computes whole rows, ``head`` where it has all columns of the output head.
     """
 
     model: Any
@@ -49,4 +51,10 @@ class Live:
     sequences: int = 0
     deterministic: bool = False
     share: Share | None = None
+    head: HeadShare | None = None
     operators: Mapping[str, Callable[..., Any]] = Factory(dict)
+
+    @property
+    def columns(self) -> int:
+        """Columns that take part in the normaliser of a logprob."""
+        return self.head.vocab_size if self.head else vocab_size(self.model)

@@ -8,7 +8,6 @@ from xcfg.model.json import Json
 from xcfg.model.kernel import KernelRequest
 from xcfg_torch.live import Live
 from xcfg_torch.scoring import OPERATOR
-from xcfg_torch.semantics import vocab_size
 
 
 def logprob_request(live: Live, operator: str, options: Mapping[str, Json]) -> KernelRequest | None:
@@ -19,6 +18,7 @@ def logprob_request(live: Live, operator: str, options: Mapping[str, Json]) -> K
         operator=operator,
         device=live.device.type,
         dtype=live.logits_dtype,
-        vocab_size=vocab_size(live.model),
+        vocab_size=live.columns,
         options=options,
+        sharding=live.head.sharding if live.head else None,
     )

@@ -7,6 +7,7 @@ from typing import Any
 from xcfg.model.capability import Unobservable
 from xcfg.model.json import Json
 from xcfg_torch.collate import Part
+from xcfg_torch.head import FULL_VOCABULARY, VOCAB_PARALLEL
 from xcfg_torch.live import Live
 from xcfg_torch.scoring import OPERATOR
 from xcfg_torch.semantics import vocab_size
@@ -107,11 +108,14 @@ def deterministic(live: Live) -> Observed:
 
 
 def tp_layout(live: Live) -> Observed:
-    """``full-vocabulary`` where the rows that the operator got had every column of the output head."""
-    if not live.seen.operator_columns:
+    """``full-vocabulary`` where the operator got rows of every column, ``vocab-parallel`` of this rank's alone."""
+    seen = live.seen.operator_columns
+    if not seen:
         return NOT_SCORED
-    whole = live.seen.operator_columns == {vocab_size(live.model)}
-    return "full-vocabulary" if whole else Unobservable(f"rows of {sorted(live.seen.operator_columns)} columns")
+    if seen == {live.columns}:
+        return FULL_VOCABULARY
+    own = live.head is not None and seen == {live.head.columns}
+    return VOCAB_PARALLEL if own else Unobservable(f"rows of {sorted(seen)} columns")
 
 
 def reduction_policy(live: Live) -> Observed:

@@ -18,7 +18,7 @@ from xcfg_torch.determinism import deterministic_algorithms
 from xcfg_torch.limits import check_batch
 from xcfg_torch.live import Live
 from xcfg_torch.rank_facts import rank_info
-from xcfg_torch.semantics import logprob_semantics, max_positions, text_config, vocab_size
+from xcfg_torch.semantics import logprob_semantics, max_positions, text_config
 from xcfg_torch.shift import select
 from xcfg_torch.shift_detector import check_shift
 
@@ -30,24 +30,28 @@ OPERATOR = "selected_logprob"
 
 @frozen(kw_only=True)
 class Place:
-    """Where a rank stands among its peers, and the parallel modes it takes part in."""
+    """Where a rank stands among all, and the parallel modes it takes part in.
+
+    ``peers`` ranks, neighbours in the order of ranks, compute the same rows together; the first of them hands these in.
+    """
 
     rank: int = 0
     world_size: int = 1
     parallel: Mapping[str, int] = {}
+    peers: int = 1
 
 
 def score_batch(live: Live, batch: TokenBatch, request: ScoreRequest, place: Place) -> Scored:
     """Score this rank's rows of ``batch``. Raises InvalidInput for a batch the model cannot score.
 
-    Without a ``batch_size`` among the settings each sequence passes alone. Of ranks that share rows the first one hands
-    them in. Raises PluginError where no backend is bound for ``selected_logprob``.
+    Without a ``batch_size`` among the settings each sequence passes alone. Raises PluginError where no backend is bound
+    for ``selected_logprob``.
     """
-    columns = vocab_size(live.model)
+    columns = live.columns
     check_batch(batch, columns=columns, positions=max_positions(live.model))
     operator = _operator(request)
-    ranks = live.share.size if live.share else 1
-    live.collation = _collation(request.settings, multiple=ranks)
+    ranks = place.peers
+    live.collation = _collation(request.settings, multiple=live.share.size if live.share else 1)
     check_shift(select, padding_side=live.collation.padding_side)
     lengths = [len(prompt) + len(response) for prompt, response in zip(batch.prompts, batch.responses, strict=True)]
     live.steps = steps_of_rank(lengths, live.collation, rank=place.rank // ranks, world_size=place.world_size // ranks)
@@ -99,9 +103,10 @@ def _forward(live: Live, batch: TokenBatch, step: Step, operator: Callable[..., 
         first = live.share.first(step.width) if live.share else 0
         rows, targets = select(output.logits, padded.input_ids, padded.response, first=first)
         _note_raw(live, output.logits, rows, padded.response, first)
+        rows, beside = live.head.for_kernel(rows) if live.head else (rows, {})
         live.seen.operator_columns.add(int(rows.shape[-1]))
         with deterministic_algorithms(live.deterministic):
-            logprobs = operator(rows, targets)
+            logprobs = operator(rows, targets, **beside)
             live.seen.deterministic.add(torch.are_deterministic_algorithms_enabled())
         if live.share:
             logprobs = live.share.whole(logprobs, padded.response)

@@ -23,8 +23,6 @@ class Only:
     lifecycle: Lifecycle = Lifecycle.ENGINE
 
 
-_WHOLE_ROWS = "the shipped logprob kernels take whole rows of logits"
-
 SHARED_ONLY: Mapping[str, Only] = {
     "training.tensor_parallel_size": Only(values=(1,), reason="every rank of this scorer computes whole layers"),
     "layout.vocab_padding": Only(values=(1,), reason="the checkpoint's output head is loaded as it is"),
@@ -33,9 +31,11 @@ SHARED_ONLY: Mapping[str, Only] = {
         reason="rows that hold several sequences need an attention mask that this scorer does not build",
         lifecycle=Lifecycle.REQUEST,
     ),
-    "logp.tp_layout": Only(values=("full-vocabulary",), reason=_WHOLE_ROWS, lifecycle=Lifecycle.REQUEST),
+    "logp.tp_layout": Only(values=("full-vocabulary",), reason="every rank of this scorer has whole rows of logits"),
     "logp.reduction_policy": Only(
-        values=("native",), reason=f"{_WHOLE_ROWS} and sum as their own primitives do", lifecycle=Lifecycle.REQUEST
+        values=("native",),
+        reason="the shipped logprob kernels sum as their own primitives do",
+        lifecycle=Lifecycle.REQUEST,
     ),
 }
 """Knobs that a torch training scorer has and cannot change."""

@@ -17,6 +17,7 @@ TRAINING_REQUEST: Place = (Target.TRAINING, Lifecycle.REQUEST)
 BOTH_ENGINE: Place = (Target.BOTH, Lifecycle.ENGINE)
 BOTH_REQUEST: Place = (Target.BOTH, Lifecycle.REQUEST)
 BOTH_PROCESS: Place = (Target.BOTH, Lifecycle.PROCESS)
+KERNEL_ENGINE: Place = (Target.KERNEL, Lifecycle.ENGINE)
 KERNEL_REQUEST: Place = (Target.KERNEL, Lifecycle.REQUEST)
 KERNEL_BUILD: Place = (Target.KERNEL, Lifecycle.BUILD)
 

@@ -6,6 +6,7 @@ from xcfg.builtin.domains import choice, compute_dtype, count, name
 from xcfg.builtin.knobs.declare import (
     BOTH_ENGINE,
     BOTH_REQUEST,
+    KERNEL_ENGINE,
     KERNEL_REQUEST,
     ROLLOUT_ENGINE,
     TRAINING_ENGINE,
@@ -109,7 +110,7 @@ REDUCTION = (
         "logp.tp_layout",
         "How the logits lie over tensor-parallel ranks when the logprob kernel gets them",
         SourceClass.REDUCTION,
-        KERNEL_REQUEST,
+        KERNEL_ENGINE,
         choice("full-vocabulary", "vocab-parallel"),
         "full-vocabulary",
         (1, 1, 1),
