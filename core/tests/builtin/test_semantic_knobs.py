@@ -60,6 +60,7 @@ TABLE = {
     ),
     "training.world_size": (TRAINING, ENGINE, REDUCTION, 1, COUNT, NOT_A_COUNT),
     "training.reduce_dtype": (TRAINING, ENGINE, REDUCTION, None, {**DTYPES, None: None}, ("fp8",)),
+    "rollout.weights": (ROLLOUT, ENGINE, REPRESENTATION, None, {"int8": "int8", None: None}, (8, True)),
     "rollout.quantization": (ROLLOUT, ENGINE, REPRESENTATION, None, {"fp8": "fp8", None: None}, (8, True)),
     "rollout.chunked_prefill": (ROLLOUT, ENGINE, EXECUTION, None, {**SWITCH, None: None}, (0, "off")),
     "sampling.top_p": (ROLLOUT, REQUEST, LOGICAL, 1.0, {1: 1.0, 0.9: 0.9}, (0.0, 1.1, float("nan"), None)),

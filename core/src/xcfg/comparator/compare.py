@@ -8,7 +8,7 @@ from xcfg.comparator.artifact import alias_defects, artifact_defects
 from xcfg.comparator.blocks import TokenPairs
 from xcfg.comparator.defect import Defect, named
 from xcfg.comparator.frozen import FrozenTokens, frozen_defects
-from xcfg.comparator.identity import identity_defects, positions_known, token_defects
+from xcfg.comparator.identity import CHECKPOINT, declared_kin, identity_defects, positions_known, token_defects
 from xcfg.comparator.judging import judged
 from xcfg.comparator.pairing import RowPairs, ordered_ids, row_pairs, side_rows
 from xcfg.comparator.provenance import provenance_defects
@@ -85,7 +85,8 @@ def _pair(
         return _invalid(base, mismatches), None
     known = positions_known(rollout.samples)
     findings = (*base.findings, *replica_findings(ids, "rollout", left), *replica_findings(ids, "training", right))
-    base = evolve(base, assumed=() if known else ("position_ids",), findings=findings)
+    assumed = [*[CHECKPOINT] * declared_kin(rollout.identity, training.identity), *["position_ids"] * (not known)]
+    base = evolve(base, assumed=assumed, findings=findings)
     pairs = row_pairs(ids, left, right)
     tokens = pairs.tokens(worst_pairs(pairs))
     base = evolve(base, active_tokens=len(tokens.token))

@@ -18,6 +18,7 @@ _MUST_BE_KNOWN = ("checkpoint_digest", "tokenizer_digest", "token_digest")
 _COMPARED = ("input_ids", "position_ids", "action_mask")
 _FROZEN = ("input_ids", "action_mask")
 UNKNOWN_POSITION = -1
+CHECKPOINT = "checkpoint_digest"
 
 
 @frozen(kw_only=True, eq=False)
@@ -58,10 +59,18 @@ def _state(side: str, identity: SideIdentity) -> list[str]:
     return reasons
 
 
+def declared_kin(rollout: SideIdentity, training: SideIdentity) -> bool:
+    """Whether two checkpoints of different content are declared to be of one base, and nothing but that is known."""
+    left, right = (item.base_digest or item.checkpoint_digest for item in (rollout, training))
+    return rollout.checkpoint_digest != training.checkpoint_digest and bool(left) and left == right
+
+
 def _fields(rollout: SideIdentity, training: SideIdentity) -> list[str]:
     reasons = []
     for name in IDENTICAL_FIELDS:
         left, right = getattr(rollout, name), getattr(training, name)
+        if name == CHECKPOINT and declared_kin(rollout, training):
+            continue
         if left != right:
             reasons.append(f"{name} differs: rollout {left!r}, training {right!r}")
         elif name in _MUST_BE_KNOWN and not left:

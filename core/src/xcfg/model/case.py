@@ -31,6 +31,7 @@ class SideConfig:
 
     def key(self) -> dict[str, Json]:
         """The normalised form that ids are derived from; values None (engine's choice) are left out."""
+        declared = {"derived_from": self.checkpoint.derived_from} if self.checkpoint.derived_from else {}
         return {
             "role": self.role.value,
             "scorer": self.scorer,
@@ -39,6 +40,7 @@ class SideConfig:
                 "revision": self.checkpoint.revision,
                 "weight_version": self.checkpoint.weight_version,
                 "trust_remote_code": self.checkpoint.trust_remote_code,
+                **declared,
             },
             "knobs": {name: value for name, value in self.knobs.items() if value is not None},
             "operators": {

@@ -31,12 +31,17 @@ class Mode(StrEnum):
 
 @frozen(kw_only=True)
 class Checkpoint:
-    """A Hugging Face model directory, relative to the experiment file. Remote code is off unless asked for."""
+    """A Hugging Face model directory, relative to the experiment file. Remote code is off unless asked for.
+
+    ``derived_from`` declares that its weights were made, by quantising, from those of another directory: the two may
+    then be compared although their content differs, and every result says that this was assumed.
+    """
 
     path: str
     revision: str = ""
     weight_version: str = ""
     trust_remote_code: bool = False
+    derived_from: str = ""
 
     @property
     def label(self) -> str:
@@ -44,6 +49,7 @@ class Checkpoint:
         label = self.path
         label += f"@{self.revision}" if self.revision else ""
         label += f" weights {self.weight_version}" if self.weight_version else ""
+        label += f" made from {self.derived_from}" if self.derived_from else ""
         return f"{label} with remote code" if self.trust_remote_code else label
 
 
@@ -138,6 +144,7 @@ class Experiment:
     ``linked`` are axes that move several knobs together: name to knob to values, the columns of equal length.
     ``fixed`` holds knobs in every case that comes from the axes; the baseline keeps their production value.
     ``aligned`` says what aligning a knob sets, instead of the knob's own default.
+    ``derived`` names copies made from the checkpoint, name to path: the values of ``rollout.weights``.
     ``clip_range`` (low, high) overrides the contract's PPO ratio interval for ``clipfrac0`` only.
     """
 
@@ -159,4 +166,5 @@ class Experiment:
     aligned: Mapping[str, Mapping[str, Json]] = field(factory=dict, converter=freeze)
     profiles: Mapping[str, ProfileSpec] = field(factory=dict, converter=freeze)
     operators: Mapping[str, OperatorSides] = field(factory=dict, converter=freeze)
+    derived: Mapping[str, str] = field(factory=dict, converter=freeze)
     clip_range: tuple[float, float] | None = None

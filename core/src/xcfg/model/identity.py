@@ -35,7 +35,8 @@ class SideIdentity:
     IDENTICAL tier: ``checkpoint_digest``, ``checkpoint_revision``, ``weight_version``, ``tokenizer_digest``,
     ``token_digest``, ``optimizer_steps`` and equal ``state_before`` and ``state_after`` (the tokens, masks and
     positions themselves are in the samples). SEMANTIC tier: ``semantics``. RECORDED tier: ``recorded``.
-    An empty string is "unknown", which is not equal to anything.
+    An empty string is "unknown", which is not equal to anything. ``base_digest`` is that of the checkpoint which this
+    one is declared to be made from; empty without a declaration.
     """
 
     checkpoint_digest: str
@@ -46,6 +47,7 @@ class SideIdentity:
     optimizer_steps: int = 0
     state_before: str
     state_after: str
+    base_digest: str = ""
     semantics: LogprobSemantics = LogprobSemantics()
     recorded: Mapping[str, Json] = field(factory=dict, converter=freeze)
 

@@ -17,6 +17,9 @@ _TOKENIZER = ("tokenizer.json", "tokenizer_config.json")
 def check_files(data: dict[str, Json], root: Path) -> list[Problem]:
     """Whatever is named, missing or unreadable below ``root``."""
     problems = [problem for path, text in _checkpoints(data) for problem in checkpoint_problems(path, root / text)]
+    derived = data.get("derived")
+    for name, text in derived.items() if isinstance(derived, dict) else ():
+        problems += checkpoint_problems(("derived", name), root / text) if isinstance(text, str) else ()
     tokens = data.get("tokens")
     if isinstance(tokens, dict):
         sample = tokens.get("sample")
@@ -59,9 +62,10 @@ def _checkpoints(data: dict[str, Json]) -> Iterator[tuple[codec.Path, str]]:
             holders += [(("cases", index, role), case.get(role)) for role in _ROLES]
     for path, holder in holders:
         checkpoint = holder.get("checkpoint") if isinstance(holder, dict) else None
-        text = checkpoint.get("path") if isinstance(checkpoint, dict) else None
-        if isinstance(text, str):
-            yield (*path, "checkpoint", "path"), text
+        for name in ("path", "derived_from"):
+            text = checkpoint.get(name) if isinstance(checkpoint, dict) else None
+            if isinstance(text, str) and (text or name == "path"):
+                yield (*path, "checkpoint", name), text
 
 
 _ROLES = ("rollout", "training")

@@ -88,7 +88,7 @@ def _choices(data: dict[str, Json]) -> Iterator[tuple[str, str, str]]:
 
 
 def _logp_backends(data: dict[str, Json]) -> Iterator[tuple[codec.Path, str]]:
-    found = [(path, values[LOGP_BACKEND]) for path, values in _assignments(data) if LOGP_BACKEND in values]
+    found = [(path, values[LOGP_BACKEND]) for path, values in assignments(data) if LOGP_BACKEND in values]
     for path, value in found:
         if isinstance(value, str):
             yield (*path, LOGP_BACKEND), value
@@ -97,7 +97,7 @@ def _logp_backends(data: dict[str, Json]) -> Iterator[tuple[codec.Path, str]]:
                 yield (*path, LOGP_BACKEND, index), item
 
 
-def _assignments(data: dict[str, Json]) -> Iterator[tuple[codec.Path, dict[str, Json]]]:
+def assignments(data: dict[str, Json]) -> Iterator[tuple[codec.Path, dict[str, Json]]]:
     """Every mapping from knobs to a value or to a list of them."""
     places: list[tuple[codec.Path, Json]] = [((part,), data.get(part)) for part in ("baseline", "fixed", "axes")]
     for part in ("linked", "aligned"):

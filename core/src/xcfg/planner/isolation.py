@@ -8,6 +8,7 @@ from typing import Any
 from xcfg.errors import XcfgError
 from xcfg.model.case import Case, SideConfig
 from xcfg.model.kernel import LOGP_BACKEND, SELECTED_LOGPROB
+from xcfg.model.weights import WEIGHTS
 from xcfg.planner.assignment import same
 
 _ABSENT = object()
@@ -29,9 +30,10 @@ def side_differences(left: SideConfig, right: SideConfig) -> frozenset[str]:
     if left.operators != right.operators:
         for name in _unequal(left.operators, right.operators):
             found.add(LOGP_BACKEND if name == SELECTED_LOGPROB else f"operators.{name}")
-    for part in ("scorer", "checkpoint"):
-        if getattr(left, part) != getattr(right, part):
-            found.add(f"{role}.{part}")
+    if left.scorer != right.scorer:
+        found.add(f"{role}.scorer")
+    if WEIGHTS not in found and left.checkpoint != right.checkpoint:  # a copy is another checkpoint, and one change
+        found.add(f"{role}.checkpoint")
     return frozenset(found)
 
 

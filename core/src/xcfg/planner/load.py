@@ -17,6 +17,7 @@ from xcfg.planner.catalog import Catalog
 from xcfg.planner.check_applied import check_applied
 from xcfg.planner.check_axes import check_axes
 from xcfg.planner.check_constraints import check_constraints
+from xcfg.planner.check_derived import check_derived
 from xcfg.planner.check_files import check_files
 from xcfg.planner.check_knobs import check_knobs
 from xcfg.planner.check_names import check_names
@@ -77,7 +78,7 @@ def _experiment(
 def _meaning(data: dict[str, Json], catalog: Catalog, root: Path) -> tuple[Experiment | None, list[Problem]]:
     """The experiment in ``data`` with its knob values normalised, and everything that is wrong with it."""
     problems = [*check_knobs(data, catalog), *check_values(data), *check_names(data, catalog)]
-    problems += [*check_axes(data, catalog), *check_constraints(data)]
+    problems += [*check_axes(data, catalog), *check_constraints(data), *check_derived(data)]
     problems += [*check_plugins(data, catalog, root), *check_applied(data, catalog), *check_files(data, root)]
     shaped, more = _shape(data)
     return shaped, [*problems, *more]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from xcfg.model.case import SideConfig
-from xcfg.model.experiment import Experiment
+from xcfg.model.experiment import Checkpoint, Experiment
 from xcfg.model.json import Json
 from xcfg.model.kernel import LOGP_BACKEND, SELECTED_LOGPROB, OperatorChoice
 from xcfg.model.scorer import Role
+from xcfg.model.weights import WEIGHTS
 from xcfg.planner.build_knobs import Asked, Chosen, choose, names_knob
 from xcfg.planner.catalog import Catalog
 from xcfg.planner.draft import Pick
@@ -61,6 +62,7 @@ class SideBuilder:
         self._pick = pick
         self._catalog = catalog
         self._choices = _choices(experiment, role)
+        self._derived = experiment.derived
         self._wrong_role = _wrong_role(role, pick.scorer, catalog)
         usual = {**values, LOGP_BACKEND: self._value(LOGP_BACKEND, values.get(LOGP_BACKEND))}
         named, replaced = set(experiment.baseline), pick.scorer != baseline.scorer
@@ -86,7 +88,7 @@ class SideBuilder:
         config = SideConfig(
             role=self._role,
             scorer=self._pick.scorer,
-            checkpoint=self._pick.checkpoint,
+            checkpoint=self._checkpoint(knobs.get(WEIGHTS)),
             knobs={**knobs, **builds.knobs},
             inapplicable={**placed.inapplicable, **builds.inapplicable},
             operators=operators,
@@ -94,6 +96,11 @@ class SideBuilder:
         unsupported = (*self._wrong_role, *placed.unsupported, *refused, *builds.unsupported)
         idle = {**placed.idle, **builds.idle}
         return Side(config=config, unsupported=unsupported, idle=idle, idle_alone=placed.idle_alone)
+
+    def _checkpoint(self, copy: Json) -> Checkpoint:
+        """The checkpoint, or the copy of it that ``rollout.weights`` names."""
+        own = self._pick.checkpoint
+        return own if copy is None else evolve(own, path=self._derived[copy], derived_from=own.path)
 
     def means(self, name: str) -> bool:
         """Whether the knob has a meaning on this side of the baseline."""

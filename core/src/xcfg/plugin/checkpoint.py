@@ -25,10 +25,14 @@ _BLOCK = 1 << 20
 
 @frozen(kw_only=True)
 class CheckpointDigest:
-    """``weights`` covers weight files and ``config.json``; ``tokenizer`` the tokenizer files. Empty where none is."""
+    """``weights`` covers weight files and ``config.json``; ``tokenizer`` the tokenizer files. Empty where none is.
+
+    ``base`` is ``weights`` of the checkpoint that this one is declared to be made from.
+    """
 
     weights: str
     tokenizer: str
+    base: str = ""
 
 
 def file_digest(path: Path) -> str:

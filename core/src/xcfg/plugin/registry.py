@@ -20,10 +20,11 @@ from xcfg.model.json import Json
 from xcfg.model.knob import Knob
 from xcfg.model.scorer import KernelBackendDescriptor, MaterializerDescriptor, Role, ScorerDescriptor
 from xcfg.model.tolerance import ToleranceContract
+from xcfg.model.weights import WEIGHTS, opened_weights
 from xcfg.plugin.contribution import Key, backend_key, describe_key, materializer_key
 from xcfg.plugin.hooks import ask, call, implementations
 from xcfg.plugin.index import build_index
-from xcfg.plugin.inventory import PluginInfo, PluginState, inventory
+from xcfg.plugin.inventory import CORE, PluginInfo, PluginState, inventory
 from xcfg.plugin.manager import LoadedPlugin, load_plugins, new_manager
 from xcfg.plugin.missing import missing
 from xcfg.plugin.tolerance import load_contract
@@ -118,6 +119,8 @@ class Registry:
 
     def materializer(self, knob: str, scorer: str) -> MaterializerDescriptor | None:
         """How a knob is applied to a scorer; None where the scorer does not know it."""
+        if knob == WEIGHTS:
+            return opened_weights(scorer)
         key = materializer_key(knob, scorer)
         known = key in self._index.owned or key in self._index.broken
         return self._one(key, MaterializerDescriptor) if known else None
@@ -126,7 +129,7 @@ class Registry:
         """The usable materializers of a scorer by knob name."""
         if scorer not in self._materializers:  # asked for every side run, over all knobs of all scorers
             every = self._all("materializer", MaterializerDescriptor).values()
-            own = {item.knob: item for item in every if item.scorer == scorer}
+            own = {item.knob: item for item in every if item.scorer == scorer} | {WEIGHTS: opened_weights(scorer)}
             self._materializers[scorer] = MappingProxyType(own)
         return self._materializers[scorer]
 
@@ -194,6 +197,8 @@ class Registry:
 
         A backend is named ``(operator, id)``, a materializer ``(knob, scorer)``.
         """
+        if kind == "materializer" and name[0] == WEIGHTS:
+            return CORE
         if isinstance(name, tuple):
             key = backend_key(*name) if kind == "backend" else materializer_key(*name)
         else:

@@ -30,7 +30,7 @@ def print_case(out: Console, content: Mapping[str, Json], *, per_rank: bool) -> 
         out.print(case["reason"], markup=False)
     out.print(f"dtype {case['dtype'] or '-'}, limit {number(case['threshold'])}, {case['active_tokens']} active tokens")
     if case["assumed"]:
-        out.print(f"stated by neither side, assumed equal: {', '.join(case['assumed'])}", markup=False)
+        out.print(f"not proven equal, assumed: {', '.join(case['assumed'])}", markup=False)
     print_table(out, ["metric", "value", "limit"], metric_rows(case))
     print_table(out, ["knob", "side", "requested", "materialized", "observed", "state"], _provenance(case))
     if per_rank:

@@ -7,6 +7,7 @@ from pathlib import Path
 from xcfg.model.case import SideConfig
 from xcfg.model.plan import Plan
 from xcfg.plugin.checkpoint import CheckpointDigest
+from xcfg.runner.bases import with_bases
 from xcfg.runner.binding import Binding, check
 from xcfg.runner.checkpoints import digest_all
 from xcfg.runner.lookup import Lookup
@@ -28,8 +29,9 @@ def check_belongs(plan: Plan, registry: Lookup, out: Path) -> dict[str, Checkpoi
 
 def checkpoints_of(plan: Plan, configs: tuple[SideConfig, ...], store: Store) -> dict[str, CheckpointDigest]:
     """The digests of all checkpoints of the plan and of ``configs``."""
-    paths = [plan.experiment.checkpoint.path, *(config.checkpoint.path for config in configs)]
-    return digest_all(plan.root, paths, store.checkpoints)
+    used = [plan.experiment.checkpoint, *(config.checkpoint for config in configs)]
+    paths = [path for item in used for path in (item.path, item.derived_from) if path]
+    return with_bases(plan.root, digest_all(plan.root, paths, store.checkpoints), used)
 
 
 def binding_of(plan: Plan, registry: Lookup, checkpoints: dict[str, CheckpointDigest]) -> Binding:

@@ -12,6 +12,7 @@ from xcfg.model.json import Json
 from xcfg.model.kernel import OPERATOR_OF_KNOB, BoundKernel
 from xcfg.model.knob import Lifecycle
 from xcfg.model.sample import Samples, TokenBatch
+from xcfg.model.weights import WEIGHTS
 from xcfg.plugin.protocols import Scored, Scorer, ScoreRequest, ScorerIdentity, Settings
 from xcfg.runner.child_builds import Builds
 from xcfg.runner.child_engine import Knobs
@@ -61,7 +62,7 @@ def score_step(
         state_after=after,
         semantics=scored.semantics,
         info=scored.rank,
-        knobs={**_readings(scorer, knobs, step, operators), **builds.readings(operators)},
+        knobs={**_readings(scorer, knobs, step, operators, identity), **builds.readings(operators)},
         operators=operators,
         repeats=repeats,
         peak_rss=peak_rss(),
@@ -70,13 +71,25 @@ def score_step(
     return record, scored.samples
 
 
-def _readings(scorer: Scorer, knobs: Knobs, step: Step, operators: Mapping[str, BoundKernel]) -> dict[str, KnobReading]:
-    return {
-        task.name: _kernel_reading(task.value, operators.get(OPERATOR_OF_KNOB[task.name]))
-        if task.name in OPERATOR_OF_KNOB
-        else knobs.read_back(task, scorer.live)
-        for task in step.knobs
-    }
+def _readings(
+    scorer: Scorer, knobs: Knobs, step: Step, operators: Mapping[str, BoundKernel], identity: ScorerIdentity
+) -> dict[str, KnobReading]:
+    found = {}
+    for task in step.knobs:
+        if task.name in OPERATOR_OF_KNOB:
+            found[task.name] = _kernel_reading(task.value, operators.get(OPERATOR_OF_KNOB[task.name]))
+        elif task.name == WEIGHTS:
+            found[task.name] = _weights_reading(task.value, identity.checkpoint_digest, knobs.spec.weights)
+        else:
+            found[task.name] = knobs.read_back(task, scorer.live)
+    return found
+
+
+def _weights_reading(value: Json, loaded: str, known: Mapping[str, Json]) -> KnobReading:
+    """Which copy of the checkpoint it is whose digest the scorer proves."""
+    if loaded not in known:
+        return KnobReading(materialized=value, unobservable=f"weights of digest {loaded:.12} are no known copy")
+    return KnobReading(materialized=value, observed=known[loaded])
 
 
 def _kernel_reading(value: Json, bound: BoundKernel | None) -> KnobReading:

@@ -78,7 +78,8 @@ class LaunchSpec:
     """Everything one engine's processes need. Paths are relative to the launch's folder, but for the checkpoint's.
 
     ``engine`` are the knobs the engine is opened with, ``builds`` the artifacts of its kernels. ``tokens`` names the
-    frozen batch, or is empty where ``sample`` makes it. ``folder`` takes the ranks' own state: phase, failure, closing
+    frozen batch, or is empty where ``sample`` makes it. ``weights`` tells which value of ``rollout.weights`` the digest
+    of a loaded checkpoint proves. ``folder`` takes the ranks' own state: phase, failure, closing
     times. ``facts`` names the plugins whose environment facts are asked.
     """
 
@@ -92,6 +93,7 @@ class LaunchSpec:
     install: str = ""
     checkpoint: str
     trust_remote_code: bool = False
+    weights: Mapping[str, Json] = field(factory=dict, converter=freeze)
     engine: tuple[KnobTask, ...] = field(converter=tupled)
     builds: tuple[BuildTask, ...] = field(default=(), converter=tupled)
     steps: tuple[Step, ...] = field(default=(), converter=tupled)

@@ -65,7 +65,7 @@ def merge(folder: Path, expected: Expected) -> Merged:
     _check_agreement(records)
     _check_identity(records[0], expected)
     result = SideResult(
-        identity=_identity(records, expected.config),
+        identity=_identity(records, expected),
         provenance=side_provenance(expected.config, records),
         ranks=[record.info for record in records],
         expected_ranks=expected.ranks,
@@ -129,8 +129,8 @@ def _check_identity(record: RankRecord, expected: Expected) -> None:
             raise SideInvalid(Status.INVALID_IDENTITY, reason)
 
 
-def _identity(records: Sequence[RankRecord], config: SideConfig) -> SideIdentity:
-    first = records[0]
+def _identity(records: Sequence[RankRecord], expected: Expected) -> SideIdentity:
+    first, config = records[0], expected.config
     return SideIdentity(
         checkpoint_digest=first.checkpoint_digest,
         checkpoint_revision=config.checkpoint.revision,
@@ -138,6 +138,7 @@ def _identity(records: Sequence[RankRecord], config: SideConfig) -> SideIdentity
         tokenizer_digest=first.tokenizer_digest,
         token_digest=first.token_digest,
         optimizer_steps=first.optimizer_steps,
+        base_digest=expected.checkpoint.base,
         state_before=_combined([record.state_before for record in records]),
         state_after=_combined([record.state_after for record in records]),
         semantics=first.semantics,

@@ -7,8 +7,10 @@ from pathlib import Path
 
 from xcfg.errors import InvalidInput
 from xcfg.model.case import SideConfig
+from xcfg.model.json import Json
 from xcfg.model.knob import Lifecycle
-from xcfg.model.scorer import Launch, ScorerDescriptor
+from xcfg.model.scorer import Launch, Role, ScorerDescriptor
+from xcfg.model.weights import WEIGHTS
 from xcfg.plugin.inventory import PluginState
 from xcfg.runner.builds import build_knobs, build_tasks
 from xcfg.runner.checkpoints import resolve
@@ -56,7 +58,8 @@ def specify(group: Group, context: Context, launch: Path) -> LaunchSpec:
         install=scorer.install,
         checkpoint=str(resolve(context.root, config.checkpoint.path)),
         trust_remote_code=config.checkpoint.trust_remote_code,
-        engine=[task for task in _knobs(config, registry) if task.lifecycle is not Lifecycle.REQUEST],
+        weights=_weights(config, context),
+        engine=[task for task in _knobs(config, registry) if task.lifecycle is not Lifecycle.REQUEST and task.target],
         builds=build_tasks(config, registry),
         steps=[
             Step(
@@ -78,6 +81,13 @@ def is_fake(config: SideConfig, registry: Lookup) -> bool:
     """Whether the scorer or an operator of a side is a fake."""
     backends = (registry.backend(name, choice.backend) for name, choice in config.operators.items())
     return registry.scorer(config.scorer).fake or any(backend.fake for backend in backends)
+
+
+def _weights(config: SideConfig, context: Context) -> dict[str, Json]:
+    """The digest of what is to be loaded, and the name it goes by where it is a copy of the checkpoint."""
+    if config.role is not Role.ROLLOUT:
+        return {}
+    return {context.checkpoints[config.checkpoint.path].weights: config.knobs.get(WEIGHTS)}
 
 
 def _knobs(config: SideConfig, registry: Lookup) -> tuple[KnobTask, ...]:

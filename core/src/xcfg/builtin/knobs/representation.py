@@ -5,6 +5,7 @@ from __future__ import annotations
 from xcfg.builtin.domains import compute_dtype, name, storage_dtype
 from xcfg.builtin.knobs.declare import ROLLOUT_ENGINE, TRAINING_ENGINE, declare
 from xcfg.model.knob import SourceClass
+from xcfg.model.weights import WEIGHTS
 
 REPRESENTATION = (
     declare(
@@ -26,6 +27,16 @@ REPRESENTATION = (
         None,
         (1, 1, 0),
         {"training.output_dtype": "float32"},
+    ),
+    declare(
+        WEIGHTS,
+        "Copy of the checkpoint that the rollout engine loads, by its name under `derived`; null is the checkpoint",
+        SourceClass.REPRESENTATION,
+        ROLLOUT_ENGINE,
+        name(optional=True),
+        None,
+        (2, 1, 1),
+        {WEIGHTS: None},
     ),
     declare(
         "rollout.quantization",
