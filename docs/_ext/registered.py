@@ -3,41 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable
 from pathlib import Path
 
+from compatibility import compatibility
+from pages import WRITTEN, index, page, table
 from sphinx.application import Sphinx
 
 GENERATED = "reference/generated"
-
-
-WRITTEN: set[str] = set()
-"""Document names of this build; what else lies in the folder is of an earlier one, and goes."""
-
-
-def page(folder: Path, name: str, lines: Iterable[str]) -> str:
-    """Write one Markdown page where its text changed; returns its document name."""
-    WRITTEN.add(name)
-    text = "\n".join(lines) + "\n"
-    target = folder / f"{name}.md"
-    if not target.exists() or target.read_text() != text:
-        target.write_text(text)
-    return name
-
-
-def table(headings: list[str], rows: Iterable[list[str]]) -> list[str]:
-    """A Markdown table."""
-    escape = [[cell.replace("|", "\\|").replace("\n", " ") for cell in row] for row in rows]
-    return [
-        "| " + " | ".join(headings) + " |",
-        "|" + "---|" * len(headings),
-        *("| " + " | ".join(row) + " |" for row in escape),
-    ]
-
-
-def index(title: str, intro: str, names: list[str]) -> list[str]:
-    """An index page with its table of contents."""
-    return [f"# {title}", "", intro, "", "```{toctree}", ":maxdepth: 1", "", *names, "```"]
 
 
 def knobs(folder: Path) -> str:
@@ -181,7 +153,7 @@ def generate(app: Sphinx) -> None:
     """Write every generated page before Sphinx reads the sources."""
     folder = Path(app.srcdir) / GENERATED
     folder.mkdir(parents=True, exist_ok=True)
-    for write in (commands, knobs, hooks, statuses, metrics, metric_names, importers):
+    for write in (commands, knobs, hooks, statuses, metrics, metric_names, importers, compatibility):
         write(folder)
     for stale in folder.glob("*.md"):
         if stale.stem not in WRITTEN:

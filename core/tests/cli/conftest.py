@@ -40,6 +40,21 @@ def xcfg(capfd: pytest.CaptureFixture[str]) -> Callable[..., Done]:
 
 
 @pytest.fixture
+def uninstalled(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Hide a plugin as though its distribution were not there."""
+    from xcfg.plugin import inventory
+
+    real = inventory.entry_points
+
+    def hide(name: str) -> None:
+        monkeypatch.setattr(
+            inventory, "entry_points", lambda **group: [entry for entry in real(**group) if entry.name != name]
+        )
+
+    return hide
+
+
+@pytest.fixture
 def write(tmp_path: Path) -> Callable[..., Path]:
     """Write the experiment with its model and prompts; fields given by keyword replace those of the template."""
     make_files(tmp_path)

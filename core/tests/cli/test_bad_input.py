@@ -29,7 +29,8 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_fault_in_the_experiment(xcfg, write, name: str) -> None:
+def test_fault_in_the_experiment(xcfg, write, uninstalled, name: str) -> None:
+    uninstalled("megatron")
     changes, said = CASES[name]
     experiment = write(**changes)
     out = experiment.parent / "out"

@@ -64,7 +64,8 @@ def test_plan_written_to_a_file_reloads(xcfg, write, tmp_path: Path) -> None:
     assert [case.id for case in plan.cases] == [case["id"] for case in document["cases"]]
 
 
-def test_an_id_that_is_not_there_names_what_would_bring_it(xcfg) -> None:
+def test_an_id_that_is_not_there_names_what_would_bring_it(xcfg, uninstalled) -> None:
+    uninstalled("megatron")
     done = xcfg("scorers", "show", "megatron", "--json")
     assert done.code == done.document["code"] == 4
     assert "pip install xcfg-megatron" in done.document["errors"][0]["hint"]

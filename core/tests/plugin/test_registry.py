@@ -94,7 +94,7 @@ def test_descriptors_are_found_by_id_with_their_owner(install):
     assert registry.knob("good.size").default == 1
     assert registry.scorer("good").target == "some_engine.scorer:Scorer"
     assert registry.backend("selected_logprob", "good_kernel").summary == "a kernel"
-    assert list(registry.materializers("good")) == ["good.size", "rollout.dtype"]
+    assert list(registry.materializers("good")) == ["good.size", "rollout.dtype", "rollout.weights"]
     assert registry.materializer("rollout.dtype", "good").values == ("float32",)
     assert registry.materializer("batch.size", "good") is None
     for kind, name in (
@@ -174,7 +174,12 @@ def test_a_disabled_plugin_is_not_imported_and_says_so(install):
         ("scorer", ("megatron",), "xcfg-megatron"),
         ("scorer", ("deepspeed",), "xcfg-deepspeed"),
         ("backend", ("selected_logprob", "production"), "xcfg-kernels"),
+        ("scorer", ("torch-tp",), "xcfg-torch"),
+        ("scorer", ("fsdp1",), "xcfg-fsdp"),
         ("backend", ("selected_logprob", "reference"), "xcfg-kernels"),
+        ("backend", ("selected_logprob", "deterministic"), "xcfg-kernels"),
+        ("backend", ("selected_logprob", "te"), "xcfg-te"),
+        ("backend", ("selected_logprob", "megatron"), "xcfg-megatron"),
         ("knob", ("vllm.seed",), "xcfg-vllm"),
     ],
 )

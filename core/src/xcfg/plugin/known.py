@@ -7,13 +7,17 @@ from types import MappingProxyType
 from xcfg.plugin.contribution import Key
 
 _PLUGINS = ("torch", "fsdp", "vllm", "megatron", "deepspeed", "kernels")
+_KERNELS = ("production", "reference", "deterministic")
 _IDS: MappingProxyType[Key, str] = MappingProxyType(
     {
         ("executor", "ray"): "xcfg-ray",
         ("executor", "slurm"): "xcfg-slurm",
         **{("scorer", name): f"xcfg-{name}" for name in ("torch", "fsdp", "vllm", "megatron", "deepspeed")},
-        ("backend", "selected_logprob/production"): "xcfg-kernels",
-        ("backend", "selected_logprob/reference"): "xcfg-kernels",
+        ("scorer", "torch-tp"): "xcfg-torch",
+        ("scorer", "fsdp1"): "xcfg-fsdp",
+        **{("backend", f"selected_logprob/{name}"): "xcfg-kernels" for name in _KERNELS},
+        ("backend", "selected_logprob/te"): "xcfg-te",
+        ("backend", "selected_logprob/megatron"): "xcfg-megatron",
     }
 )
 

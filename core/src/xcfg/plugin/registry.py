@@ -120,7 +120,7 @@ class Registry:
     def materializer(self, knob: str, scorer: str) -> MaterializerDescriptor | None:
         """How a knob is applied to a scorer; None where the scorer does not know it."""
         if knob == WEIGHTS:
-            return opened_weights(scorer)
+            return self._opened(scorer).get(WEIGHTS)
         key = materializer_key(knob, scorer)
         known = key in self._index.owned or key in self._index.broken
         return self._one(key, MaterializerDescriptor) if known else None
@@ -129,9 +129,14 @@ class Registry:
         """The usable materializers of a scorer by knob name."""
         if scorer not in self._materializers:  # asked for every side run, over all knobs of all scorers
             every = self._all("materializer", MaterializerDescriptor).values()
-            own = {item.knob: item for item in every if item.scorer == scorer} | {WEIGHTS: opened_weights(scorer)}
+            own = {item.knob: item for item in every if item.scorer == scorer} | self._opened(scorer)
             self._materializers[scorer] = MappingProxyType(own)
         return self._materializers[scorer]
+
+    def _opened(self, scorer: str) -> dict[str, MaterializerDescriptor]:
+        """What the host itself applies to a scorer, by opening it: the weights of one that can be the rollout."""
+        known = self.scorers().get(scorer)
+        return {WEIGHTS: opened_weights(scorer)} if known and Role.ROLLOUT in known.roles else {}
 
     def backends(self) -> Mapping[tuple[str, str], KernelBackendDescriptor]:
         """Every kernel backend by (operator, id), fakes included."""

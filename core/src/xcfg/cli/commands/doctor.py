@@ -13,6 +13,7 @@ import click
 
 from xcfg.cli.output import document, emit, json_option, table
 from xcfg.cli.session import Session
+from xcfg.cli.tried_text import print_tried
 from xcfg.model.json import Json
 
 if TYPE_CHECKING:
@@ -22,14 +23,22 @@ _LIBRARIES = ("xcfg", "numpy", "zarr", "xarray", "torch", "transformers", "vllm"
 
 
 @click.command()
+@click.argument("experiment", required=False, type=click.Path(path_type=Path))
 @json_option
 @click.pass_obj
-def doctor(session: Session, as_json: bool) -> None:
-    """Tell what is installed and what is missing. Imports no plugin and no engine."""
+def doctor(session: Session, experiment: Path | None, as_json: bool) -> None:
+    """Tell what is installed and what is missing. Imports no plugin and no engine.
+
+    With EXPERIMENT, also which of its values the engines are known to refuse or to replace by something else.
+    """
     from attrs import asdict
+
+    from xcfg.cli.tried import known_trouble, summary, tried
 
     found = session.inventory()
     facts = _machine()
+    matrices = tried(found)
+    trouble = None if experiment is None else known_trouble(session, experiment, matrices)
     engines = [_engine(item.distribution) for item in found if item.distribution != "xcfg" and item.state != "invalid"]
     content = document(
         "doctor",
@@ -37,7 +46,10 @@ def doctor(session: Session, as_json: bool) -> None:
         libraries={name: _version(name) for name in _LIBRARIES},
         plugins=[asdict(item) for item in found],
         engines=engines,
+        tried=[summary(item) for item in matrices],
     )
+    if trouble is not None:
+        content["experiment"] = trouble
     emit(session, as_json, content, lambda out: _print(out, content))
 
 
@@ -92,3 +104,4 @@ def _print(out: Console, content: dict[str, Json]) -> None:
     table(out, ["plugin", "distribution", "version", "state", "error"], rows)
     rows = [[item["plugin"], item["state"], ", ".join(item["engines"]), item["hint"]] for item in content["engines"]]
     table(out, ["engine of", "state", "installed", "to install"], rows)
+    print_tried(out, content)

