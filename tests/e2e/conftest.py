@@ -13,6 +13,7 @@ from attrs import frozen
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "docs/examples/qwen3-tiny-tp2-fsdp.yaml"
+SLICE = ("--slice", "ci")
 CHECKPOINT = ROOT / "docs/examples/qwen3-tiny"
 TRANSFORMER_ENGINE = Path(sys.prefix) / "transformer-engine"
 """Where ``nox -s dev`` puts the files of the oracle ``te``."""
@@ -44,12 +45,29 @@ def xcfg() -> Callable[..., Done]:
 
 
 @pytest.fixture(scope="session")
-def example(xcfg: Callable[..., Done], tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
-    """The output folder and the document of the first run."""
+def run_example(xcfg: Callable[..., Done]) -> Callable[..., dict[str, Any]]:
+    """Run the example with options into a folder; the document it prints."""
+
+    def run(out: Path, *options: str) -> dict[str, Any]:
+        done = xcfg("run", EXAMPLE, "--out", out, "--json", *options)
+        assert done.code in (0, 1), f"exit {done.code}\n{done.out[-2000:]}\n{done.err[-4000:]}"
+        return done.document
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def example(run_example, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    """The output folder and the document of the first run of the slice ``ci``: two vLLM engines."""
     out = tmp_path_factory.mktemp("example") / "run"
-    done = xcfg("run", EXAMPLE, "--out", out, "--json")
-    assert done.code in (0, 1), f"exit {done.code}\n{done.out[-2000:]}\n{done.err[-4000:]}"
-    return out, done.document
+    return out, run_example(out, *SLICE)
+
+
+@pytest.fixture(scope="session")
+def whole_example(example, run_example) -> tuple[Path, dict[str, Any]]:
+    """The whole example, run into the folder of the slice: what is there is not executed again."""
+    out, _ = example
+    return out, run_example(out)
 
 
 @pytest.fixture(scope="session")

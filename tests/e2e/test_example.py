@@ -16,6 +16,7 @@ pytestmark = [pytest.mark.engine, pytest.mark.timeout(900)]
 EXAMPLES = Path(__file__).parents[2] / "docs/examples"
 EXAMPLE = EXAMPLES / "qwen3-tiny-tp2-fsdp.yaml"
 CHECKPOINT = EXAMPLES / "qwen3-tiny"
+SLICE = ("--slice", "ci")
 
 
 def named(document: dict, name: str) -> dict:
@@ -50,6 +51,26 @@ def test_every_case_is_judged_with_proven_knobs(example) -> None:
                     assert side["requested"] in (None, side["observed"])
 
 
+def observed(document: dict, knob: str, side: str, value: object) -> object:
+    case = next(case for case in changing(document, knob) if case["axes"][knob] == value)
+    return case["knobs"][knob]["sides"][side]["observed"]
+
+
+@pytest.mark.parametrize(
+    ("knob", "value"),
+    [
+        ("logp.backend", "reference"),
+        ("logp.backend", "deterministic"),
+        ("logp.backend", "te"),
+        ("layout.padding_side", "left"),
+    ],
+)
+def test_each_axis_value_was_seen_on_the_live_engine(example, knob: str, value: object) -> None:
+    _, document = example
+    assert observed(document, knob, "training", value) == value
+
+
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("knob", "side", "value"),
     [
@@ -60,17 +81,13 @@ def test_every_case_is_judged_with_proven_knobs(example) -> None:
         ("training.sharding", "training", "hybrid"),
         ("training.compute_dtype", "training", "float32"),
         ("training.attention_backend", "training", "eager"),
-        ("logp.backend", "training", "reference"),
-        ("logp.backend", "training", "deterministic"),
-        ("logp.backend", "training", "te"),
         ("batch.size", "rollout", 8),
-        ("layout.padding_side", "training", "left"),
     ],
 )
-def test_each_axis_value_was_seen_on_the_live_engine(example, knob: str, side: str, value: object) -> None:
-    _, document = example
-    case = next(case for case in changing(document, knob) if case["axes"][knob] == value)
-    assert case["knobs"][knob]["sides"][side]["observed"] == value
+def test_each_axis_value_of_the_whole_example(whole_example, knob: str, side: str, value: object) -> None:
+    _, document = whole_example
+    assert len(document["cases"]) == 16
+    assert observed(document, knob, side, value) == value
 
 
 def test_the_report_shows_the_drift_of_each_kernel(example) -> None:
@@ -128,7 +145,7 @@ def test_the_cube_has_one_named_dimension_an_axis(example) -> None:
 
 def test_a_second_run_constructs_no_engine(example, xcfg) -> None:
     out, first = example
-    second = xcfg("run", EXAMPLE, "--out", out, "--json")
+    second = xcfg("run", EXAMPLE, "--out", out, "--json", *SLICE)
     document = second.document
     assert document["engines"]["constructed"] == 0
     assert document["engines"]["reused_from_disk"] == first["engines"]["distinct"]
@@ -145,7 +162,7 @@ def test_a_deleted_seal_runs_that_side_alone(example, xcfg, tmp_path: Path) -> N
         if "training" in (path / "requested.json").read_text()
     ]
     (training[0] / "COMPLETE").unlink()
-    done = xcfg("run", EXAMPLE, "--out", copy, "--json")
+    done = xcfg("run", EXAMPLE, "--out", copy, "--json", *SLICE)
     assert done.document["engines"]["constructed"] == 1
     again = sorted(path.parent.name for path in (copy / "sides").glob("*/attempt-0002"))
     assert again == [training[0].parent.name]

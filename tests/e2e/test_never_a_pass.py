@@ -77,6 +77,7 @@ def _flip_last_byte(path: Path) -> None:
     path.write_bytes(bytes(content))
 
 
+@pytest.mark.full
 def test_an_attention_backend_that_vllm_ignores(small, xcfg, tmp_path: Path) -> None:
     baseline = {**TORCH, "rollout.scoring_path": "forced_decode", "rollout.attention_backend": "FLASH_ATTN"}
     done = xcfg("run", small({"scorer": "vllm"}, {"scorer": "torch"}, baseline), "--out", tmp_path / "run", "--json")
