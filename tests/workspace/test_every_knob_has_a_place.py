@@ -13,7 +13,7 @@ from xcfg.plugin.registry import load_registry
 
 REGISTRY = load_registry()
 CORE = load_registry(plugins=False).knobs()
-SCORERS = ("vllm", "torch", "fsdp")
+SCORERS = ("vllm", "torch", "torch-tp", "fsdp", "fsdp1", "megatron", "deepspeed")
 CARRIED = [
     (name, scorer)
     for name, knob in sorted(CORE.items())
@@ -50,8 +50,7 @@ def test_what_a_default_asks_can_be_applied(scorer) -> None:
         default = CORE[name].default
         if of == scorer and default is not None and how.values and default not in how.values:
             beyond[name] = default
-    # a torch rollout has no decode path, and the default is what a rollout engine does in production
-    assert beyond == ({"rollout.scoring_path": "forced_decode"} if scorer == "torch" else {})
+    assert beyond == {}
 
 
 @pytest.mark.parametrize("name", sorted(name for name, knob in CORE.items() if knob.lifecycle is Lifecycle.BUILD))
@@ -68,6 +67,6 @@ def test_what_is_applied_can_be_read_back(scorer) -> None:
     module, kind = target.split(":")
     materializer = getattr(importlib.import_module(module), kind)()
     assert isinstance(materializer, Materializer)
-    readers = importlib.import_module(f"xcfg_{scorer}.readback")
-    known = readers.SINGLE if scorer == "torch" else readers.READERS
-    assert {item.knob for item in rows} == set(known)
+    readers = importlib.import_module("xcfg_vllm.readback").READERS if scorer == "vllm" else materializer.readers
+    idle = {name for name, how in REGISTRY.materializers(scorer).items() if how.inapplicable}
+    assert {item.knob for item in rows} == set(readers) - idle

@@ -8,8 +8,9 @@ import torch
 import transformers
 
 from xcfg.errors import UnsupportedError
-from xcfg_fsdp.context import ContextShare
+from xcfg_fsdp.context_layout import columns_of, layout_of
 from xcfg_fsdp.context_limits import check_calls, check_model
+from xcfg_fsdp.share import ContextShare
 from xcfg_fsdp.testing.cases import TRAINING, fsdp_play
 from xcfg_torch.testing.cases import played as torch_played
 from xcfg_torch.testing.oracle import oracle_logprobs
@@ -19,7 +20,7 @@ CONTEXT = "training.context_parallel_size"
 PLAIN = {"training.compute_dtype": "bfloat16"}
 EAGER = {"training.compute_dtype": "float32", "training.attention_backend": "eager", "layout.padding_side": "left"}
 LAUNCHES = {
-    "two": (2, {**EAGER, "training.sharding": "unsharded"}),
+    "two": (2, {**EAGER, "training.sharding": "unsharded", "fsdp.context_layout": "zigzag"}),
     "four": (4, {**PLAIN, "training.sharding": "full_shard", "batch.micro_size": 2}),
 }
 
@@ -66,13 +67,16 @@ def test_values_are_observed_on_every_rank(launched) -> None:
         "batch.micro_size": requested["batch.micro_size"] or 3,
         "training.reduce_dtype": None if whole else compute,
         "fsdp.master_dtype": "float32",
+        "fsdp.reshard_after_forward": None if whole else "all-but-root",
+        "fsdp.cpu_offload": None if whole else False,
+        "fsdp.context_layout": requested["fsdp.context_layout"] or "contiguous",
     }
     for document in documents:
         assert document["observed"] == {**requested, **chosen}
         assert document["rank"]["parallel"] == {**({"dp": 1} if whole else {"shard": ranks}), "context": 2}
         assert document["states"][0] == document["states"][1]
         shapes = document["rank"]["facts"]["forward_shapes"]
-        assert all(width % 2 == 0 for _, width in shapes)
+        assert all(width % (4 if whole else 2) == 0 for _, width in shapes)
 
 
 @pytest.mark.parametrize(
@@ -101,8 +105,28 @@ def test_a_pass_in_which_a_layer_gathered_nothing_is_refused() -> None:
 
 
 def test_columns_of_a_rank() -> None:
-    shares = [ContextShare(group=None, size=4, index=index) for index in range(4)]
-    assert [share.columns(12) for share in shares] == [slice(0, 3), slice(3, 6), slice(6, 9), slice(9, 12)]
+    runs = [ContextShare(group=None, size=4, index=index) for index in range(4)]
+    assert [share.columns(12).tolist() for share in runs] == [[0, 1, 2], [3, 4, 5], [6, 7, 8], [9, 10, 11]]
+    assert {share.multiple for share in runs} == {4}
+    pairs = [ContextShare(group=None, size=2, index=index, layout="zigzag") for index in range(2)]
+    assert [share.columns(8).tolist() for share in pairs] == [[0, 1, 6, 7], [2, 3, 4, 5]]
+    assert {share.multiple for share in pairs} == {4}
+
+
+@pytest.mark.parametrize("size", [2, 3, 4])
+def test_a_layout_is_told_by_its_columns(size) -> None:
+    width = 4 * size
+    for layout in ("contiguous", "zigzag"):
+        every = [columns_of(layout, width, size=size, index=index) for index in range(size)]
+        assert sorted(column for columns in every for column in columns) == list(range(width))
+        for index, columns in enumerate(every):
+            assert layout_of(columns, width, size=size, index=index) == layout
+            assert layout_of(columns[::-1], width, size=size, index=index) is None
+
+
+def test_a_zigzag_gives_every_rank_as_many_pairs_of_query_and_key() -> None:
+    pairs = [sum(column + 1 for column in columns_of("zigzag", 24, size=3, index=index)) for index in range(3)]
+    assert pairs == [100, 100, 100]  # 24 * 25 / 2 pairs shared by three
 
 
 @pytest.mark.gpu2

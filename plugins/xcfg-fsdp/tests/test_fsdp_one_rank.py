@@ -44,6 +44,8 @@ def test_every_value_is_observed(checkpoint, batch) -> None:
         "training.output_dtype": "float32",
         "training.reduce_dtype": "float32",
         "fsdp.master_dtype": "float32",
+        "fsdp.reshard_after_forward": False,
+        "fsdp.cpu_offload": True,
         "batch.micro_size": 2,
         "layout.padding_side": "left",
         "training.attention_backend": "eager",
@@ -57,6 +59,8 @@ def test_the_engines_own_choices_are_observed(checkpoint, batch) -> None:
     assert observed["training.output_dtype"] == "bfloat16"
     assert observed["training.reduce_dtype"] == "bfloat16"
     assert observed["fsdp.master_dtype"] == "float32"
+    assert observed["fsdp.reshard_after_forward"] == "all-but-root"
+    assert observed["fsdp.cpu_offload"] is False
     assert observed["batch.micro_size"] == 3
     assert observed["execution.collective"] == "gloo"
 
@@ -108,13 +112,13 @@ def test_parameters_split_over_another_mesh_are_seen(checkpoint) -> None:
     assert FsdpMaterializer().read_back("training.tensor_parallel_size", scorer.live) == 1
     head = scorer.live.model.lm_head
     split = DTensor.from_local(
-        head.weight.to_local(), init_device_mesh("cpu", (1,), mesh_dim_names=("tp",)), [Shard(0)]
+        head.weight.to_local(), init_device_mesh("cpu", (1,), mesh_dim_names=("expert",)), [Shard(0)]
     )
     head.register_parameter("weight", torch.nn.Parameter(split))
     found = FsdpMaterializer().read_back("training.tensor_parallel_size", scorer.live)
     scorer.close()
     assert isinstance(found, Unobservable)
-    assert "tp" in found.reason
+    assert "expert" in found.reason
 
 
 def test_compiled_layers_score_what_eager_ones_do(checkpoint, batch, monkeypatch) -> None:
@@ -163,6 +167,63 @@ def test_a_policy_that_was_changed_behind_the_scorer_is_seen(checkpoint, batch) 
     scorer.close()
     assert isinstance(found, Unobservable)
     assert "differ" in found.reason
+
+
+def test_a_compute_dtype_that_one_layer_does_not_share_is_seen(checkpoint, batch) -> None:
+    from torch.distributed.fsdp import MixedPrecisionPolicy
+
+    scorer = _scored(checkpoint, batch)
+    assert FsdpMaterializer().read_back("training.compute_dtype", scorer.live) == "bfloat16"
+    group = scorer.live.model.model.layers[1]._get_fsdp_state()._fsdp_param_group
+    group.mp_policy = MixedPrecisionPolicy(param_dtype=torch.float16)
+    found = FsdpMaterializer().read_back("training.compute_dtype", scorer.live)
+    scorer.close()
+    assert isinstance(found, Unobservable)
+    assert "float16" in found.reason
+
+
+def test_parameters_freed_otherwise_than_set_are_seen(checkpoint, batch) -> None:
+    scorer = _scored(checkpoint, batch)
+    assert FsdpMaterializer().read_back("fsdp.reshard_after_forward", scorer.live) == "all-but-root"
+    scorer.live.model.set_reshard_after_forward(False)  # after the pass, in which layers did free theirs
+    found = FsdpMaterializer().read_back("fsdp.reshard_after_forward", scorer.live)
+    scorer.close()
+    assert isinstance(found, Unobservable)
+    assert "did otherwise" in found.reason
+
+
+def test_shards_under_another_offload_policy_are_seen(checkpoint, batch) -> None:
+    from torch.distributed.fsdp import CPUOffloadPolicy
+
+    scorer = _scored(checkpoint, batch)
+    assert FsdpMaterializer().read_back("fsdp.cpu_offload", scorer.live) is False
+    group = scorer.live.model.model.layers[0]._get_fsdp_state()._fsdp_param_group
+    group.offload_policy = CPUOffloadPolicy()
+    found = FsdpMaterializer().read_back("fsdp.cpu_offload", scorer.live)
+    scorer.close()
+    assert isinstance(found, Unobservable)
+
+
+def test_activation_checkpointing_is_seen_and_refused(checkpoint, batch) -> None:
+    refused = FsdpMaterializer().probe("fsdp.activation_checkpointing", True, {})
+    assert isinstance(refused, Unsupported)
+    assert "no backward pass" in refused.reason
+    scorer = _scored(checkpoint, batch)
+    read = FsdpMaterializer().read_back
+    assert read("fsdp.activation_checkpointing", scorer.live) is False
+    scorer.live.model.gradient_checkpointing_enable()
+    found = read("fsdp.activation_checkpointing", scorer.live)
+    scorer.close()
+    assert found is True
+
+
+def _scored(checkpoint, batch) -> FsdpScorer:
+    """An open scorer that has scored once, in bfloat16."""
+    scorer = FsdpScorer()
+    scorer.open(_spec(checkpoint, sharding="full_shard", dtype="bfloat16"))
+    with load("xcfg_kernels.production:Production")().bind(scorer.kernel_request("selected_logprob", {})) as bound:
+        scorer.score(batch, ScoreRequest(operators={"selected_logprob": bound}))
+    return scorer
 
 
 def test_an_optimizer_step_is_seen(checkpoint, batch) -> None:

@@ -9,7 +9,7 @@ from xcfg_fsdp.testing.cases import TRAINING, fsdp_play
 from xcfg_torch.testing.cases import played as torch_played
 from xcfg_torch.testing.ranks import joined, play_ranks
 
-PARALLEL = {"unsharded": {"dp": 2}, "full_shard": {"shard": 2}, "hybrid": {"replicate": 2, "shard": 1}}
+PARALLEL = {"full_shard": {"shard": 2}, "hybrid": {"replicate": 2, "shard": 1}}
 
 
 @pytest.fixture(scope="module", params=list(PARALLEL))
@@ -17,8 +17,9 @@ def launched(request, checkpoint, batch, tmp_path_factory):
     """(sharding, requested knobs, one document a rank) of two passes over seven sequences in batches of three."""
     sharding = request.param
     knobs = {"training.world_size": 2, "training.sharding": sharding}
-    if sharding != "unsharded":
-        knobs |= {"training.reduce_dtype": "float32", "fsdp.master_dtype": "float32"}
+    knobs |= {"training.reduce_dtype": "float32", "fsdp.master_dtype": "float32"}
+    knobs["fsdp.reshard_after_forward"] = sharding == "hybrid"
+    knobs["fsdp.cpu_offload"] = sharding == "hybrid"
     folder = tmp_path_factory.mktemp("launch") / sharding
     documents = play_ranks(fsdp_play(checkpoint, knobs, times=2), batch, folder, ranks=2)
     return sharding, {**TRAINING, **knobs}, documents
@@ -44,8 +45,6 @@ def test_batches_are_dealt_in_turn(launched) -> None:
 def test_values_are_observed_on_every_rank(launched) -> None:
     sharding, requested, documents = launched
     chosen = {"training.output_dtype": "bfloat16", "batch.micro_size": 3, "execution.collective": "gloo"}
-    if sharding == "unsharded":
-        chosen["fsdp.master_dtype"] = "bfloat16"  # whole copies are loaded in the compute dtype
     for document in documents:
         assert document["observed"] == {**requested, **chosen}
         assert document["rank"]["compute_dtype"] == "bfloat16"
@@ -66,7 +65,15 @@ def test_state_is_unchanged_and_sharded_as_said(launched) -> None:
     else:
         assert states[0][0] == states[1][0]
         assert [item["local_elements"] for item in facts] == [total, total]
-    assert facts[0]["wrapped_modules"] == (0 if sharding == "unsharded" else 3)
+    assert facts[0]["wrapped_modules"] == 3
+    (policy,) = facts[0]["policies"]
+    assert policy == {
+        "param_dtype": "bfloat16",
+        "reduce_dtype": "float32",
+        "output_dtype": None,
+        "cast_forward_inputs": True,
+        "groups": 3,
+    }
 
 
 def test_ranks_agree_on_the_checkpoint(launched) -> None:

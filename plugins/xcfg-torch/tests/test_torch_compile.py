@@ -41,7 +41,11 @@ def traced(monkeypatch):
 def test_what_compiled_layers_did_is_observed(checkpoint, batch, traced, attention) -> None:
     knobs = {**COMPILED, "training.attention_backend": attention}
     result = played(checkpoint, batch, knobs, times=2)
-    assert result.observed == {**TRAINING, **knobs, "training.output_dtype": "float32", "batch.micro_size": 1}
+    # the graphs run as they were traced here, so that the kernel shows
+    own = {"torch.sdpa_kernel": "flash" if attention == "sdpa" else "none", "torch.norm_kernel": "unfused"}
+    longest = max(len(prompt) + len(response) for prompt, response in zip(batch.prompts, batch.responses, strict=True))
+    seen = {"training.output_dtype": "float32", "torch.head_dtype": "float32", "torch.prefill_chunk": longest}
+    assert result.observed == {**TRAINING, **knobs, **own, **seen, "batch.micro_size": 1}
     assert traced
     assert result.scored[0].samples.logprobs.tobytes() == result.scored[1].samples.logprobs.tobytes()
     eager = played(checkpoint, batch, {**knobs, "training.compile": False}).scored[0]
@@ -88,6 +92,8 @@ def test_a_model_that_does_not_name_its_layers() -> None:
 @pytest.mark.full
 def test_compiled_for_the_processor(checkpoint, batch) -> None:
     torch._dynamo.reset()
-    (scored,) = played(checkpoint, batch, COMPILED).scored
+    result = played(checkpoint, batch, COMPILED)
+    (scored,) = result.scored
+    assert result.observed["torch.sdpa_kernel"] == "compiled"
     expected = np.concatenate(oracle_logprobs(checkpoint, batch))
     np.testing.assert_allclose(scored.samples.logprobs, expected, rtol=0, atol=2e-5)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 
 import pytest
+import torch
 
 from xcfg.model.scorer import Role
 from xcfg.plugin import ScoreRequest, ScorerSpec, Settings
@@ -13,7 +14,7 @@ from xcfg.testing.knob_tests import KnobTests
 from xcfg.testing.materializer_tests import MaterializerTests
 from xcfg.testing.plugin_tests import PluginTests
 from xcfg.testing.scorer_tests import ScorerTests
-from xcfg_torch.knobs import DEVICE
+from xcfg_torch.knobs import DEVICE, FORWARD, HEAD_DTYPE, NORM_KERNEL, PREFILL_CHUNK, SDPA_KERNEL
 from xcfg_torch.materialize import TorchMaterializer
 from xcfg_torch.materializers import MATERIALIZERS
 from xcfg_torch.scorer import TorchScorer
@@ -165,11 +166,52 @@ class TestDeterministic(_Materializes):
 
 class TestPacking(_Materializes):
     knob = _core_knob("layout.packing")
-    values = {False: False}
-    unsupported = (True,)
+    values = {False: False, True: True}
 
 
 class TestScoringPath(_Materializes):
     knob = _core_knob("rollout.scoring_path")
-    values = {"prefill": "prefill"}
-    unsupported = ("forced_decode",)
+    values = {"prefill": "prefill", "forced_decode": "forced_decode"}
+
+
+class TestForward(_Materializes):
+    knob = FORWARD
+    values = {"whole": "whole", "cached_decode": "cached_decode"}
+
+
+class _Chunked(_Materializes):
+    @contextmanager
+    def running(self, settings: Settings):
+        settings.request["forward"] = "chunked_prefill"
+        with super().running(settings) as live:
+            yield live
+
+
+class TestPrefillChunk(_Chunked):
+    knob = PREFILL_CHUNK
+    values = {2: 2, 4: 4}
+
+
+class TestSdpaKernel(_Materializes):
+    knob = SDPA_KERNEL
+    values = {"math": "math", "flash": "flash", None: None}
+    unsupported = () if torch.cuda.is_available() else ("efficient", "cudnn")
+
+
+class TestNormKernel(_Materializes):
+    knob = NORM_KERNEL
+    values = {"fused": "fused", "unfused": "unfused", None: None}
+
+
+class TestHeadDtype(_Materializes):
+    knob = HEAD_DTYPE
+    values = {"float32": "float32", None: "bfloat16"}
+
+    @contextmanager
+    def running(self, settings: Settings):
+        settings.engine["dtype"] = "bfloat16"
+        with super().running(settings) as live:
+            yield live
+
+    def witness(self, live):
+        return str(live.model.lm_head.weight.dtype).removeprefix("torch.")

@@ -13,7 +13,7 @@ from xcfg.model.scorer import Role
 from xcfg.plugin import ScoreRequest, ScorerSpec, Settings
 from xcfg_torch.materialize import TorchMaterializer
 from xcfg_torch.scorer import TorchScorer
-from xcfg_torch.testing.cases import ROLLOUT, TRAINING, played
+from xcfg_torch.testing.cases import OWN_CHOICE, ROLLOUT, TRAINING, played
 from xcfg_torch.testing.play import load
 
 
@@ -41,9 +41,15 @@ def _scored(checkpoint, batch, knobs, *, tamper=lambda live: None, operator=None
     scorer.close()
 
 
+def _widest(batch):
+    lengths = [len(prompt) + len(response) for prompt, response in zip(batch.prompts, batch.responses, strict=True)]
+    return max(lengths)
+
+
 def test_training_values_are_observed(checkpoint, batch) -> None:
     observed = played(checkpoint, batch).observed
-    assert observed == {**TRAINING, "training.output_dtype": "float32", "batch.micro_size": 3}
+    chosen = {"training.output_dtype": "float32", "batch.micro_size": 3, "torch.head_dtype": "float32"}
+    assert observed == {**TRAINING, **OWN_CHOICE, **chosen, "torch.prefill_chunk": _widest(batch)}
 
 
 def test_rollout_values_are_observed(checkpoint, batch) -> None:
@@ -54,6 +60,7 @@ def test_rollout_values_are_observed(checkpoint, batch) -> None:
         "rollout.kv_cache_dtype": "none",
         "rollout.quantization": "none",
         "rollout.chunked_prefill": False,
+        "torch.rollout_prefill_chunk": _widest(batch),
     }
     assert observed == {**ROLLOUT, **chosen}
 
@@ -141,7 +148,9 @@ def test_positions_that_ignore_the_padding(checkpoint, batch) -> None:
 
 def test_a_row_that_holds_two_sequences(checkpoint, batch) -> None:
     with _scored(checkpoint, batch, TRAINING, tamper=_positions(lambda ids: ids % 4)) as (live, materializer):
-        assert materializer.read_back("layout.packing", live) is True
+        found = materializer.read_back("layout.packing", live)
+        assert isinstance(found, Unobservable)
+        assert "see each other" in found.reason
 
 
 def test_a_pass_over_a_part_of_its_columns(checkpoint, batch) -> None:
@@ -191,7 +200,6 @@ def test_nothing_is_known_before_scoring(checkpoint) -> None:
     [
         ("training.world_size", 2),
         ("training.sharding", "full_shard"),
-        ("rollout.scoring_path", "forced_decode"),
         ("execution.prefix_cache", True),
         ("sampling.temperature", 0.7),
         ("sampling.top_p", 0.9),
@@ -199,7 +207,6 @@ def test_nothing_is_known_before_scoring(checkpoint) -> None:
         ("rollout.quantization", "fp8"),
         ("training.tensor_parallel_size", 2),
         ("training.context_parallel_size", 2),
-        ("layout.packing", True),
         ("layout.vocab_padding", 128),
         ("logp.tp_layout", "vocab-parallel"),
         ("logp.reduction_policy", "canonical"),

@@ -33,8 +33,8 @@ class Mode(StrEnum):
 class Checkpoint:
     """A Hugging Face model directory, relative to the experiment file. Remote code is off unless asked for.
 
-    ``derived_from`` declares that its weights were made, by quantising, from those of another directory: the two may
-    then be compared although their content differs, and every result says that this was assumed.
+    ``derived_from`` declares that its weights were made from those of another directory, by quantising for instance:
+    the two may then be compared although their content differs, and every result says that this was assumed.
     """
 
     path: str

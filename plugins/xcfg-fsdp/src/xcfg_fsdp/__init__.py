@@ -1,1 +1,1 @@
-"""FSDP2 score-only training engine. Importing this package imports no torch."""
+"""FSDP2 and FSDP1 score-only training engines. Importing this package imports no torch."""

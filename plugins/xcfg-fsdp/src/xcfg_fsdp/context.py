@@ -1,4 +1,4 @@
-"""Context parallelism: the ranks of a group share the columns of their rows, one run of columns a rank.
+"""Context parallelism: the ranks of a group share the columns of their rows.
 
 Every rank gets whole rows. It passes its own columns through the layers, and each attention call gathers the keys and
 values of all: an all-gather in place of the ring of Liu et al. (2023, arXiv:2310.01889), as the training of Llama 3
@@ -11,9 +11,9 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from attrs import frozen
-
 from xcfg_fsdp.context_limits import check_calls, check_model
+from xcfg_fsdp.live import FsdpLive
+from xcfg_fsdp.share import ContextShare
 from xcfg_torch.observe import Observation
 from xcfg_torch.semantics import text_config
 
@@ -24,54 +24,26 @@ IMPLEMENTATION = "xcfg_context_parallel"
 """Name under which transformers finds the attention that gathers."""
 
 
-@frozen(kw_only=True, eq=False)
-class ContextShare:
-    """The run of columns of a rank: the ``index``-th of ``size``, its peers in ``group``."""
-
-    group: Any
-    size: int
-    index: int
-
-    def first(self, width: int) -> int:
-        """The first of this rank's columns of rows of ``width``, a multiple of ``size``."""
-        return self.index * (width // self.size)
-
-    def columns(self, width: int) -> slice:
-        """The columns of this rank in rows of ``width``."""
-        return slice(self.first(width), self.first(width) + width // self.size)
-
-    def gather(self, own: torch.Tensor, dim: int) -> torch.Tensor:
-        """The tensors of all ranks, of equal shapes, one after the other along ``dim``."""
-        import torch
-        import torch.distributed as dist
-
-        parts = [torch.empty_like(own, memory_format=torch.contiguous_format) for _ in range(self.size)]
-        dist.all_gather(parts, own.contiguous(), group=self.group)
-        return torch.cat(parts, dim=dim)
-
-    def whole(self, logprobs: torch.Tensor, response: torch.Tensor) -> torch.Tensor:
-        """Logprobs (N,) of every response token (True in ``response``, (B, T)), from those this rank scored."""
-        before = response.roll(-1, dims=1)  # column t scores the token at t + 1; no row starts with a response token
-        own = self.columns(response.shape[1])
-        scores = logprobs.new_zeros(response.shape)[:, own].masked_scatter(before[:, own], logprobs)
-        return self.gather(scores, dim=1)[before]
-
-
-def share_columns(model: Any, share: ContextShare, seen: Observation) -> None:
-    """Make ``model`` pass this rank's columns only, and note in ``seen`` what each attention call gathered.
+def share_columns(live: FsdpLive, share: ContextShare) -> None:
+    """Make the model pass this rank's columns only, and note which it passed and what each attention call gathered.
 
     Raises UnsupportedError for a model whose layers mix columns in other ways than full causal attention; so does a
     pass in which a layer did not gather.
     """
     from transformers import AttentionInterface
 
+    model, seen, calls = live.model, live.seen, 0
     check_model(model)
-    config, calls = text_config(model), 0
+    config, live.share = text_config(model), share
 
     def before(_body: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         nonlocal calls
         calls = len(seen.gathered)
-        own = share.columns(kwargs["input_ids"].shape[1])
+        width = kwargs["input_ids"].shape[1]
+        own = share.columns(width).to(kwargs["input_ids"].device)
+        if len(seen.forwards) == 1:
+            live.passed.clear()
+        live.passed.append((width, tuple(own.tolist())))
         mine = {name: kwargs[name][:, own] for name in ("input_ids", "position_ids")}
         return args, {**kwargs, **mine, "attention_mask": _causal(kwargs["attention_mask"], own)}
 
@@ -84,12 +56,12 @@ def share_columns(model: Any, share: ContextShare, seen: Observation) -> None:
     model.base_model.register_forward_hook(after)
 
 
-def _causal(mask: torch.Tensor, own: slice) -> torch.Tensor:
+def _causal(mask: torch.Tensor, own: torch.Tensor) -> torch.Tensor:
     """(B, 1, W, T) bool, True where a query of this rank's columns may see a key; ``mask`` (B, T) is 0 on padding."""
     import torch
 
     places = torch.arange(mask.shape[1], device=mask.device)
-    return (places[own, None] >= places) & mask.bool()[:, None, None, :]
+    return (own[:, None] >= places) & mask.bool()[:, None, None, :]
 
 
 def _gathering(share: ContextShare, seen: Observation, name: str) -> Callable[..., Any]:

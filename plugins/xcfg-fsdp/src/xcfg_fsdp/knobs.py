@@ -1,44 +1,76 @@
-"""The plugin's own knob and the materializers of the scorer ``fsdp``, as plain data."""
+"""The plugin's own knobs, as plain data."""
 
 from __future__ import annotations
 
+from xcfg.model.dtypes import DTYPE_ALIASES
 from xcfg.model.knob import Domain, Kind, Knob, Lifecycle, SourceClass, Target
-from xcfg_torch.shared import row, shared_materializers
 
-SCORER = "fsdp"
-TARGET = "xcfg_fsdp.materialize:FsdpMaterializer"
+_DTYPE = Domain(kind=Kind.STR, values=("float32", "bfloat16", "float16"), optional=True, aliases=DTYPE_ALIASES)
 
-MASTER_DTYPE = Knob(
-    name="fsdp.master_dtype",
-    summary="Dtype in which each rank keeps its shards; null is the checkpoint's own",
-    source_class=SourceClass.REPRESENTATION,
-    lifecycle=Lifecycle.ENGINE,
-    targets=Target.TRAINING,
-    domain=Domain(
+
+def _knob(name: str, summary: str, source: SourceClass, domain: Domain, *, scope: int = 1) -> Knob:
+    return Knob(
+        name=f"fsdp.{name}",
+        summary=summary,
+        source_class=source,
+        lifecycle=Lifecycle.ENGINE,
+        targets=Target.TRAINING,
+        domain=domain,
+        semantic_scope=scope,
+        intrusion=1,
+    )
+
+
+MASTER_DTYPE = _knob(
+    "master_dtype",
+    "Dtype in which each rank keeps its shards; null is the checkpoint's own",
+    SourceClass.REPRESENTATION,
+    _DTYPE,
+)
+BUFFER_DTYPE = _knob(
+    "buffer_dtype",
+    "Dtype to which FSDP1 casts buffers, rotary frequencies among them; null casts none",
+    SourceClass.REPRESENTATION,
+    _DTYPE,
+)
+RESHARD = _knob(
+    "reshard_after_forward",
+    "Whether FSDP2 frees gathered parameters after a module's forward; null frees those of all modules but the root",
+    SourceClass.EXECUTION,
+    Domain(kind=Kind.BOOL, optional=True),
+    scope=0,
+)
+OFFLOAD = _knob(
+    "cpu_offload",
+    "Whether FSDP keeps its shards on the CPU between the passes of a module; null is false",
+    SourceClass.EXECUTION,
+    Domain(kind=Kind.BOOL, optional=True),
+    scope=0,
+)
+LAYOUT = _knob(
+    "context_layout",
+    "Which columns a context-parallel rank has: one run, or one piece from each end; null is contiguous",
+    SourceClass.REDUCTION,
+    Domain(kind=Kind.STR, values=("contiguous", "zigzag"), optional=True),
+)
+CHECKPOINTING = _knob(
+    "activation_checkpointing",
+    "Whether activations are computed again for the backward pass; null is false",
+    SourceClass.EXECUTION,
+    Domain(kind=Kind.BOOL, optional=True),
+    scope=0,
+)
+STRATEGY = _knob(
+    "strategy",
+    "Sharding strategy of FSDP1 by torch's name; null is the plain one of training.sharding",
+    SourceClass.REDUCTION,
+    Domain(
         kind=Kind.STR,
-        values=("float32", "bfloat16", "float16"),
+        values=("FULL_SHARD", "SHARD_GRAD_OP", "NO_SHARD", "HYBRID_SHARD", "_HYBRID_SHARD_ZERO2"),
         optional=True,
-        aliases={"fp32": "float32", "bf16": "bfloat16", "fp16": "float16"},
     ),
-    semantic_scope=1,
-    intrusion=1,
+    scope=2,
 )
 
-
-MATERIALIZERS = (
-    *shared_materializers(SCORER, TARGET),
-    row(SCORER, TARGET, "training.sharding", Lifecycle.ENGINE),
-    row(SCORER, TARGET, "training.world_size", Lifecycle.ENGINE),
-    row(SCORER, TARGET, "training.context_parallel_size", Lifecycle.ENGINE),
-    row(SCORER, TARGET, "training.reduce_dtype", Lifecycle.ENGINE),
-    row(
-        SCORER,
-        TARGET,
-        "execution.collective",
-        Lifecycle.ENGINE,
-        (None, "gloo", "nccl"),
-        "the ranks of this scorer meet over one of these",
-    ),
-    row(SCORER, TARGET, "fsdp.master_dtype", Lifecycle.ENGINE),
-)
-"""Every materializer of the scorer ``fsdp``."""
+KNOBS = (MASTER_DTYPE, BUFFER_DTYPE, RESHARD, OFFLOAD, LAYOUT, CHECKPOINTING, STRATEGY)
+"""Every knob that only FSDP has."""

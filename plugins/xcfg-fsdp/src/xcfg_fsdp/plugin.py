@@ -8,76 +8,65 @@ from xcfg.model.case import Case, Rejection, SideConfig
 from xcfg.model.knob import Knob
 from xcfg.model.scorer import Launch, MaterializerDescriptor, Role, ScorerDescriptor
 from xcfg.plugin import hookimpl
-from xcfg_fsdp.knobs import MASTER_DTYPE, MATERIALIZERS, SCORER
+from xcfg_fsdp.knobs import KNOBS
+from xcfg_fsdp.materializers import FLAT, FLAT_MATERIALIZERS, MATERIALIZERS, SCORER
+from xcfg_fsdp.vetoes import fsdp1_fault, fsdp_fault
 from xcfg_torch.plugin import ENVIRONMENT
+
+_FAULTS = {SCORER: fsdp_fault, FLAT: fsdp1_fault}
 
 
 @hookimpl
 def xcfg_knobs() -> Sequence[Knob]:
-    """``fsdp.master_dtype``."""
-    return (MASTER_DTYPE,)
+    """The knobs under ``fsdp.``."""
+    return KNOBS
 
 
 @hookimpl
 def xcfg_scorers() -> Sequence[ScorerDescriptor]:
-    """The scorer ``fsdp``."""
+    """The scorers ``fsdp`` and ``fsdp1``."""
     return (
-        ScorerDescriptor(
-            id=SCORER,
-            summary="Teacher forcing through FSDP2, score-only, on one or more ranks",
-            target="xcfg_fsdp.scorer:FsdpScorer",
-            roles=(Role.TRAINING,),
-            launch=Launch.ELASTIC,
-            requires=("torch", "transformers"),
-            install='pip install "xcfg-fsdp[engine]"',
-            world_size_knob="training.world_size",
+        _scorer(
+            SCORER,
+            "Teacher forcing through FSDP2, score-only, with tensor and context parallelism on any number of ranks",
+            "xcfg_fsdp.scorer:FsdpScorer",
+        ),
+        _scorer(
+            FLAT,
+            "Teacher forcing through FSDP1 (FullyShardedDataParallel), score-only, on one or more ranks",
+            "xcfg_fsdp.flat.scorer:Fsdp1Scorer",
         ),
     )
 
 
 @hookimpl
 def xcfg_materializers() -> Sequence[MaterializerDescriptor]:
-    """How knobs reach the scorer ``fsdp``."""
-    return MATERIALIZERS
+    """How knobs reach the two scorers."""
+    return (*MATERIALIZERS, *FLAT_MATERIALIZERS)
 
 
 @hookimpl
 def xcfg_reject_case(case: Case, baseline: Case) -> Rejection | None:
     """Combinations that FSDP has no meaning for, each with its reason."""
-    side = case.training
-    if side.scorer != SCORER:
-        return None
-    reason = _fault(side)
+    fault = _FAULTS.get(case.training.scorer)
+    reason = fault(case.training) if fault else ""
     return Rejection(kind="veto", reason=reason) if reason else None
 
 
 @hookimpl
 def xcfg_process_environment(side: SideConfig) -> Mapping[str, str]:
     """No network and no tokenizer threads in the ranks."""
-    return ENVIRONMENT if side.scorer == SCORER else {}
+    return ENVIRONMENT if side.scorer in _FAULTS else {}
 
 
-def _fault(side: SideConfig) -> str:
-    return _context_fault(side) or _sharding_fault(side)
-
-
-def _context_fault(side: SideConfig) -> str:
-    ranks, size = side.knobs.get("training.world_size"), side.knobs.get("training.context_parallel_size")
-    if isinstance(size, int) and size > 1:
-        if isinstance(ranks, int) and ranks % size:
-            return f"training.context_parallel_size: {size} does not divide the {ranks} ranks of training.world_size"
-        if side.knobs.get("training.compile"):
-            return "training.compile: a compiled layer cannot gather keys, as training.context_parallel_size asks"
-    return ""
-
-
-def _sharding_fault(side: SideConfig) -> str:
-    sharding, world_size = side.knobs.get("training.sharding"), side.knobs.get("training.world_size")
-    if sharding == "hybrid" and world_size == 1:
-        return "training.sharding: hybrid replicates shards over ranks, so it needs training.world_size of at least 2"
-    if sharding != "unsharded":
-        return ""
-    for name in ("training.reduce_dtype", "fsdp.master_dtype"):
-        if side.knobs.get(name) is not None:
-            return f"{name} is part of FSDP's policy, and training.sharding: unsharded wraps nothing"
-    return ""
+def _scorer(name: str, summary: str, target: str) -> ScorerDescriptor:
+    return ScorerDescriptor(
+        id=name,
+        summary=summary,
+        target=target,
+        roles=(Role.TRAINING,),
+        launch=Launch.ELASTIC,
+        requires=("torch", "transformers"),
+        install='pip install "xcfg-fsdp[engine]"',
+        world_size_knob="training.world_size",
+    )

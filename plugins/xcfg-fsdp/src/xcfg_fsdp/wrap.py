@@ -16,29 +16,38 @@ if TYPE_CHECKING:
 
 def shard_model(model: Any, mesh: DeviceMesh, *, settings: Mapping[str, Json]) -> None:
     """Shard ``model`` in place. Settings: ``dtype`` (compute), ``reduce_dtype``, ``output_dtype``; None keeps the own;
-    ``compile`` True compiles the layers.
+    ``reshard_after_forward``, None is torch's choice; ``cpu_offload`` and ``compile`` (the layers), True or not.
 
     The output dtype is the root's alone: inside the model it would cast what one layer hands to the next. Raises
     UnsupportedError for a model whose layers cannot be told, or that keeps modules in fp32 which FSDP would cast.
     """
-    from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+    from torch.distributed.fsdp import CPUOffloadPolicy, MixedPrecisionPolicy, OffloadPolicy, fully_shard
 
-    def policy(output_dtype: str | None) -> MixedPrecisionPolicy:
-        return MixedPrecisionPolicy(
-            param_dtype=_dtype(settings.get("dtype")),
-            reduce_dtype=_dtype(settings.get("reduce_dtype")),
-            output_dtype=_dtype(output_dtype),
+    def wrap(module: Any, output_dtype: Json) -> None:
+        fully_shard(
+            module,
+            mesh=mesh,
+            reshard_after_forward=settings.get("reshard_after_forward"),
+            mp_policy=MixedPrecisionPolicy(
+                param_dtype=dtype_or_none(settings.get("dtype")),
+                reduce_dtype=dtype_or_none(settings.get("reduce_dtype")),
+                output_dtype=dtype_or_none(output_dtype),
+            ),
+            offload_policy=offload,
         )
 
-    _check_uniform(model, settings.get("dtype"))
+    check_uniform(model, settings.get("dtype"))
+    pinned = settings.get("cpu_offload") and mesh.device_type == "cuda"
+    offload = CPUOffloadPolicy(pin_memory=bool(pinned)) if settings.get("cpu_offload") else OffloadPolicy()
     if settings.get("compile"):
         compile_layers(model)
     for layer in decoder_layers(model):
-        fully_shard(layer, mesh=mesh, mp_policy=policy(None))
-    fully_shard(model, mesh=mesh, mp_policy=policy(settings.get("output_dtype")))
+        wrap(layer, None)
+    wrap(model, settings.get("output_dtype"))
 
 
-def _check_uniform(model: Any, dtype: str | None) -> None:
+def check_uniform(model: Any, dtype: Json) -> None:
+    """Raise UnsupportedError for a model that keeps modules in fp32 where FSDP would cast them to ``dtype``."""
     kept = sorted(set(model._keep_in_fp32_modules or ()) | set(model._keep_in_fp32_modules_strict or ()))
     if kept and dtype in ("float16", "bfloat16"):
         raise UnsupportedError(
@@ -47,5 +56,6 @@ def _check_uniform(model: Any, dtype: str | None) -> None:
         )
 
 
-def _dtype(name: str | None) -> Any:
+def dtype_or_none(name: Json) -> Any:
+    """The torch dtype of that name; None for None."""
     return None if name is None else torch_dtype(name)

@@ -35,7 +35,8 @@ class Collation:
     """Sequences a batch (``size``), rows a forward pass (``micro``; None is the whole batch), and padding side.
 
     ``positions`` count from the first token of a sequence (``sequential``) or the first column of its row (``padded``).
-    Rows are padded to a ``multiple`` of columns, which ranks that share rows need.
+    Rows are padded to a ``multiple`` of columns, which ranks that share rows need. ``packed``: the sequences of a pass
+    lie end to end in one row.
     """
 
     size: int
@@ -43,11 +44,17 @@ class Collation:
     padding_side: str
     positions: str = SEQUENTIAL
     multiple: int = 1
+    packed: bool = False
+
+    def width(self, lengths: Sequence[int], rows: Sequence[int], together: Sequence[int]) -> int:
+        """Columns of a pass over ``rows``, of sequences of ``lengths``, whose batch holds the rows ``together``."""
+        taken = sum(lengths[row] for row in rows) if self.packed else max(lengths[row] for row in together)
+        return -(-taken // self.multiple) * self.multiple
 
 
 @frozen(kw_only=True)
 class Step:
-    """One forward pass: rows ``rows`` of collated batch ``batch``, padded to ``width`` columns."""
+    """One forward pass: sequences ``rows`` of collated batch ``batch``, in rows of ``width`` columns."""
 
     batch: int
     rows: tuple[int, ...]
@@ -57,12 +64,31 @@ class Step:
 
 @frozen(kw_only=True, eq=False)
 class Padded:
-    """A padded micro-batch, all (B, T): ids, mask and positions int64, ``response`` bool True on response tokens."""
+    """A padded micro-batch, all (B, T): ids, mask and positions int64, ``response`` bool True on response tokens.
+
+    ``blocks`` (B, T) int64 numbers the sequences of a row that holds several; None where each has its own.
+    """
 
     input_ids: torch.Tensor
     attention_mask: torch.Tensor
     position_ids: torch.Tensor
     response: torch.Tensor
+    blocks: torch.Tensor | None = None
+
+    @property
+    def first_columns(self) -> torch.Tensor:
+        """(B,) the column of the first token of each row."""
+        return self.attention_mask.argmax(dim=1)
+
+    @property
+    def response_lengths(self) -> torch.Tensor:
+        """(B,) response tokens of each row."""
+        return self.response.sum(dim=1)
+
+    @property
+    def prompt_lengths(self) -> torch.Tensor:
+        """(B,) prompt tokens of each row."""
+        return self.attention_mask.sum(dim=1) - self.response_lengths
 
 
 def steps_of_rank(lengths: Sequence[int], collation: Collation, *, rank: int, world_size: int) -> tuple[Step, ...]:
@@ -82,10 +108,11 @@ def steps_of_rank(lengths: Sequence[int], collation: Collation, *, rank: int, wo
         part = Part.OWN if mine == first + rank else Part.REPLICA
         micros = _split(batches[mine], collation.micro)
         count = max(len(_split(batches[index], collation.micro)) for index in dealt)
-        longest = max(lengths[row] for row in batches[mine])
-        width = -(-longest // collation.multiple) * collation.multiple
-        steps += [Step(batch=mine, rows=rows, width=width, part=part) for rows in micros]
-        steps += [Step(batch=mine, rows=micros[0], width=width, part=Part.FILLER)] * (count - len(micros))
+        passes = [(rows, part) for rows in micros] + [(micros[0], Part.FILLER)] * (count - len(micros))
+        steps += [
+            Step(batch=mine, rows=rows, width=collation.width(lengths, rows, batches[mine]), part=why)
+            for rows, why in passes
+        ]
     return tuple(steps)
 
 

@@ -7,22 +7,31 @@ from typing import Any
 
 from xcfg.errors import InvalidInput
 from xcfg_torch.dtypes import torch_dtype
+from xcfg_torch.weights_check import check_weights
 
 
 def load_model(
-    folder: Path, *, dtype: str | None, attention: str | None, trust_remote_code: bool = False, device: Any = "cpu"
+    folder: Path,
+    *,
+    dtype: str | None,
+    attention: str | None,
+    trust_remote_code: bool = False,
+    device: Any = "cpu",
+    distributed: Any = None,
 ) -> Any:
     """The causal language model in ``folder``, in evaluation mode, on ``device``.
 
-    ``dtype`` None keeps the checkpoint's own; ``attention`` None keeps the model's own choice. Only safetensors are
-    read: they are what the checkpoint digest covers. Raises InvalidInput where the folder is missing, cannot be read,
-    or does not hold every weight of the model (transformers would fill the gap with random numbers).
+    ``dtype`` None keeps the checkpoint's own; ``attention`` None keeps the model's own choice; ``distributed`` is
+    transformers' DistributedConfig, by which each rank loads its part. Only safetensors are read: they are what the
+    checkpoint digest covers. Raises InvalidInput where the folder is missing, cannot be read, or does not hold exactly
+    the weights that config.json asks for.
     """
     import transformers
     from safetensors import SafetensorError
 
     if not folder.is_dir():
         raise InvalidInput("no model directory here", where=str(folder), hint="give the folder with config.json")
+    split = {} if distributed is None else {"distributed_config": distributed}
     try:
         model, report = transformers.AutoModelForCausalLM.from_pretrained(
             folder,
@@ -32,13 +41,12 @@ def load_model(
             local_files_only=True,
             use_safetensors=True,
             output_loading_info=True,
+            ignore_mismatched_sizes=True,  # reported and refused below, by name
+            **split,
         )
     except (OSError, ValueError, SafetensorError) as error:
         raise InvalidInput(f"transformers cannot load this model: {error}", where=str(folder)) from error
-    for what in ("missing_keys", "mismatched_keys", "error_msgs"):
-        if report.get(what):
-            named = ", ".join(sorted(str(item) for item in report[what])[:3])
-            raise InvalidInput(f"the weights do not fit config.json: {what} {named}", where=str(folder))
+    check_weights(model, report, folder)
     return model.eval().to(device)
 
 

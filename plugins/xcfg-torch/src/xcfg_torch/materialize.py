@@ -10,7 +10,8 @@ from xcfg.model.json import Json
 from xcfg.plugin import Settings
 from xcfg_torch.materializers import ONLY
 from xcfg_torch.readback import SINGLE
-from xcfg_torch.shared import SHARED_ONLY, Only
+from xcfg_torch.sdpa_kernels import ON_CPU
+from xcfg_torch.shared import PACKED_BY_OWN_MASK, Only
 
 ENGINE_KEYS: Mapping[str, str] = {
     "training.compute_dtype": "dtype",
@@ -19,14 +20,23 @@ ENGINE_KEYS: Mapping[str, str] = {
     "training.compile": "compile",
     "rollout.dtype": "dtype",
     "rollout.attention_backend": "attention",
+    "rollout.chunked_prefill": "chunked_prefill",
     "torch.device": "device",
+    "torch.head_dtype": "head_dtype",
+    "torch.norm_kernel": "norm_kernel",
 }
 REQUEST_KEYS: Mapping[str, str] = {
     "batch.size": "batch_size",
     "batch.micro_size": "micro_size",
     "layout.padding_side": "padding_side",
     "layout.position_ids": "position_ids",
+    "layout.packing": "packing",
     "logp.deterministic": "deterministic",
+    "rollout.scoring_path": "scoring_path",
+    "torch.forward": "forward",
+    "torch.prefill_chunk": "prefill_chunk",
+    "torch.rollout_prefill_chunk": "prefill_chunk",
+    "torch.sdpa_kernel": "sdpa_kernel",
 }
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -39,20 +49,13 @@ class TorchMaterializer:
 
     engine_keys: ClassVar[Mapping[str, str]] = ENGINE_KEYS
     request_keys: ClassVar[Mapping[str, str]] = REQUEST_KEYS
-    only: ClassVar[Mapping[str, Only]] = {**SHARED_ONLY, **ONLY}
+    only: ClassVar[Mapping[str, Only]] = {**PACKED_BY_OWN_MASK, **ONLY}
     readers: ClassVar[Mapping[str, Callable[[Any], Json | Unobservable]]] = SINGLE
 
     def probe(self, knob: str, value: Json, spec: Mapping[str, Json]) -> Capability:
         """Unsupported for a value this scorer never has, and for CUDA on a machine without it."""
-        fault = self._fault(knob, value)
-        if fault:
-            return Unsupported(fault)
-        if knob == "torch.device" and value == "cuda":
-            import torch
-
-            if not torch.cuda.is_available():
-                return Unsupported("torch sees no CUDA device on this machine")
-        return Supported()
+        fault = self._fault(knob, value) or _device_fault(knob, value, spec)
+        return Unsupported(fault) if fault else Supported()
 
     def apply(self, knob: str, value: Json, settings: Settings) -> Json:
         """Write ``value`` into the draft and return it. Raises ValueError for a value this scorer never has."""
@@ -79,3 +82,20 @@ class TorchMaterializer:
             return ""
         allowed = " or ".join(repr(item) for item in only.values)
         return f"{knob} can only be {allowed} here, not {value!r}: {only.reason}"
+
+
+def _device_fault(knob: str, value: Json, spec: Mapping[str, Json]) -> str:
+    """Why this machine cannot do it: CUDA without a device, or a kernel of torch's attention that CPUs have not."""
+    if (knob, value) != ("torch.device", "cuda") and (knob != "torch.sdpa_kernel" or value in (None, *ON_CPU)):
+        return ""
+    import torch
+
+    there = torch.cuda.is_available()
+    if knob == "torch.device":
+        return "" if there else "torch sees no CUDA device on this machine"
+    on_cpu = not there or spec.get("knobs", {}).get("torch.device") == "cpu"
+    return (
+        f"torch has the attention kernel {value} on CUDA devices only, and this scorer computes on CPUs"
+        if on_cpu
+        else ""
+    )

@@ -6,13 +6,22 @@ from collections.abc import Mapping
 
 from xcfg.model.knob import Lifecycle
 from xcfg.model.scorer import MaterializerDescriptor
-from xcfg_torch.shared import ATTENTION, ATTENTION_BACKENDS, Only, only_rows, row, shared_materializers
+from xcfg_torch.shared import (
+    ATTENTION,
+    ATTENTION_BACKENDS,
+    PACKED_BY_OWN_MASK,
+    Only,
+    only_rows,
+    own_materializers,
+    row,
+    shared_materializers,
+)
 
 SCORER = "torch"
 TARGET = "xcfg_torch.materialize:TorchMaterializer"
 
 _ONE_PROCESS = "the torch scorer is a single process"
-_NO_CACHE = "the torch scorer passes whole sequences and keeps no keys and values"
+_OWN_CACHE = "the torch scorer keeps keys and values of one batch at a time, in the dtype they are computed in"
 _RAW = "the torch scorer hands the model's own logits to the logprob kernel"
 
 ONLY: Mapping[str, Only] = {
@@ -22,10 +31,8 @@ ONLY: Mapping[str, Only] = {
     "rollout.tensor_parallel_size": Only(values=(1,), reason=_ONE_PROCESS),
     "rollout.enforce_eager": Only(values=(None, True), reason="the torch scorer compiles on the training side only"),
     "rollout.quantization": Only(values=(None,), reason="the torch scorer quantises no weights"),
-    "rollout.chunked_prefill": Only(values=(None, False), reason=_NO_CACHE),
-    "rollout.scoring_path": Only(values=("prefill",), reason=_NO_CACHE, lifecycle=Lifecycle.REQUEST),
-    "rollout.kv_cache_dtype": Only(values=(None,), reason=_NO_CACHE),
-    "execution.prefix_cache": Only(values=(None, False), reason=_NO_CACHE),
+    "rollout.kv_cache_dtype": Only(values=(None,), reason=_OWN_CACHE),
+    "execution.prefix_cache": Only(values=(None, False), reason=_OWN_CACHE),
     "sampling.logprobs_mode": Only(values=("raw_logprobs",), reason=_RAW),
     "sampling.temperature": Only(values=(1.0,), reason=_RAW, lifecycle=Lifecycle.REQUEST),
     "sampling.top_p": Only(values=(1.0,), reason=_RAW, lifecycle=Lifecycle.REQUEST),
@@ -38,12 +45,18 @@ _INAPPLICABLE: Mapping[str, str] = {
     "execution.collective": "a single process has no ranks to sum over",
     "execution.max_num_seqs": "the torch scorer schedules nothing: batch.size says which sequences pass together",
     "execution.compile_mode": "the torch scorer compiles on the training side only, where training.compile says so",
+    "layout.vocab_padding": "the checkpoint's output head is loaded as it is, without columns of padding",
+    "logp.tp_layout": "a single process has every column of the logits",
 }
 
 MATERIALIZERS = (
-    *shared_materializers(SCORER, TARGET),
+    *(item for item in shared_materializers(SCORER, TARGET, PACKED_BY_OWN_MASK) if item.knob not in _INAPPLICABLE),
+    *own_materializers(SCORER, TARGET),
     *only_rows(SCORER, TARGET, ONLY),
     row(SCORER, TARGET, "rollout.dtype", Lifecycle.ENGINE),
+    row(SCORER, TARGET, "rollout.scoring_path", Lifecycle.REQUEST),
+    row(SCORER, TARGET, "rollout.chunked_prefill", Lifecycle.ENGINE),
+    row(SCORER, TARGET, "torch.rollout_prefill_chunk", Lifecycle.REQUEST),
     row(SCORER, TARGET, "rollout.attention_backend", Lifecycle.ENGINE, ATTENTION_BACKENDS, ATTENTION),
     *(
         MaterializerDescriptor(knob=knob, scorer=SCORER, lifecycle=Lifecycle.ENGINE, inapplicable=sentence)

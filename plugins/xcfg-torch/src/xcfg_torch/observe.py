@@ -2,33 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from attrs import Factory, define, frozen
+from attrs import Factory, define, evolve, fields
 
-from xcfg_torch.collate import PADDED, SEQUENTIAL
 from xcfg_torch.compiling import is_compiled
 from xcfg_torch.dtypes import dtype_name, torch_dtype
-
-if TYPE_CHECKING:
-    import torch
+from xcfg_torch.forward_seen import ForwardSeen, forward_seen
 
 _PROJECTIONS = ("Linear", "Conv1D")
-
-
-@frozen(kw_only=True)
-class ForwardSeen:
-    """One forward pass: rows and columns of its input, and where its attention mask had zeros.
-
-    ``positions`` are the ways of counting that the positions of its tokens agree with, ``packed`` whether a row held
-    more than one first token.
-    """
-
-    rows: int
-    width: int
-    padding: str
-    positions: frozenset[str] = frozenset()
-    packed: bool = False
 
 
 @define(kw_only=True)
@@ -39,13 +21,20 @@ class Observation:
     implementations that ran. ``cached``: whether keys and values were handed in or out. ``raw``: whether the operator
     got the model's logits bit for bit. ``operator_columns``: widths of the rows it got. ``deterministic``: states of
     torch's switch while it ran. ``gathered``: columns of queries and of keys in each attention call that got its keys
-    from several ranks.
+    from several ranks. ``kernels``: what torch's fused attention dispatched. ``norms``: how RMS norms were computed.
+    ``head``: dtypes of the inputs of the output head. ``cache``: dtypes of kept keys. ``summed``: dtypes that layers
+    whose outputs are summed over ranks handed on.
     """
 
     forwards: list[ForwardSeen] = Factory(list)
     activations: set[str] = Factory(set)
     logits: set[str] = Factory(set)
     attention: set[str] = Factory(set)
+    kernels: set[str] = Factory(set)
+    norms: set[str] = Factory(set)
+    head: set[str] = Factory(set)
+    cache: set[str] = Factory(set)
+    summed: set[str] = Factory(set)
     operator_columns: set[int] = Factory(set)
     deterministic: set[bool] = Factory(set)
     gathered: list[tuple[int, int]] = Factory(list)
@@ -54,13 +43,10 @@ class Observation:
 
     def reset(self) -> None:
         """Forget the last scoring call."""
-        self.forwards.clear()
-        self.activations.clear()
-        self.logits.clear()
-        self.attention.clear()
-        self.operator_columns.clear()
-        self.deterministic.clear()
-        self.gathered.clear()
+        for field in fields(type(self)):
+            kept = getattr(self, field.name)
+            if isinstance(kept, list | set):
+                kept.clear()
         self.cached = False
         self.raw = None
 
@@ -79,12 +65,19 @@ def observe(model: Any) -> Observation:
     seen = Observation()
 
     def before(_module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        seen.forwards.append(_forward(kwargs["input_ids"], kwargs["attention_mask"], kwargs["position_ids"]))
-        seen.cached |= kwargs.get("past_key_values") is not None
+        cache = kwargs.get("past_key_values")
+        forward = forward_seen(kwargs["input_ids"], kwargs["attention_mask"], kwargs["position_ids"])
+        seen.forwards.append(evolve(forward, past=0 if cache is None else cache.get_seq_length()))
+        seen.cached |= cache is not None
 
     def after(_module: Any, _args: tuple[Any, ...], output: Any) -> None:
         seen.logits.add(dtype_name(output.logits.dtype))
-        seen.cached |= output.get("past_key_values") is not None
+        cache = output.get("past_key_values")
+        seen.cached |= cache is not None
+        seen.cache |= {dtype_name(layer.keys.dtype) for layer in getattr(cache, "layers", ()) if layer.is_initialized}
+
+    def head(_module: Any, args: tuple[Any, ...]) -> None:
+        seen.head.add(dtype_name(args[0].dtype))
 
     def projection(_module: Any, args: tuple[Any, ...]) -> None:
         seen.activations.add(dtype_name(args[0].dtype))
@@ -93,6 +86,8 @@ def observe(model: Any) -> Observation:
     for module in model.modules():
         if type(module).__name__ in _PROJECTIONS and id(module) not in inside:
             module.register_forward_pre_hook(projection)
+    if model.get_output_embeddings() is not None:
+        model.get_output_embeddings().register_forward_pre_hook(head)
     model.register_forward_pre_hook(before, with_kwargs=True)
     model.register_forward_hook(after)
     return seen
@@ -107,27 +102,3 @@ def cast_logits(model: Any, dtype: str) -> None:
         return output
 
     model.register_forward_hook(cast)
-
-
-def _forward(ids: torch.Tensor, mask: torch.Tensor, positions: torch.Tensor) -> ForwardSeen:
-    """With cached keys the mask (B, S) also covers what went before ``ids`` and ``positions`` (B, T)."""
-    import torch
-
-    columns = slice(mask.shape[1] - ids.shape[1], None)
-    real = mask[:, columns].bool()
-    ways = {SEQUENTIAL: mask.cumsum(1) - 1, PADDED: torch.arange(mask.shape[1], device=ids.device).expand(mask.shape)}
-    agree = (name for name, way in ways.items() if torch.equal(positions[real], way[:, columns][real]))
-    return ForwardSeen(
-        rows=ids.shape[0],
-        width=ids.shape[1],
-        padding=_padding(mask),
-        positions=frozenset(agree),
-        packed=bool((((positions == 0) & real).sum(1) > 1).any()),
-    )
-
-
-def _padding(mask: torch.Tensor) -> str:
-    left, right = not bool(mask[:, 0].all()), not bool(mask[:, -1].all())
-    if left and right:
-        return "mixed"
-    return "left" if left else ("right" if right else "none")

@@ -10,6 +10,7 @@ from xcfg.model.json import Json
 from xcfg_torch.compiling import decoder_layers, is_compiled
 from xcfg_torch.dtypes import lowest_precision
 from xcfg_torch.live import Live
+from xcfg_torch.readback_route import OWN, chunked_prefill, kv_cache_dtype, prefix_cache, scoring_path
 from xcfg_torch.readback_scored import (
     NOT_SCORED,
     Observed,
@@ -89,25 +90,6 @@ def quantization(live: Live) -> Observed:
     return "none" if quantizer is None else str(quantizer.quantization_config.quant_method.value)
 
 
-def scoring_path(live: Live) -> Observed:
-    """``prefill`` where whole sequences passed without any cached key or value."""
-    if not live.seen.forwards:
-        return NOT_SCORED
-    return Unobservable("keys and values were cached") if live.seen.cached else "prefill"
-
-
-def prefix_cache(live: Live) -> Observed:
-    """Whether cached keys and values entered or left the model; without any, no prompt was reused or split."""
-    return live.seen.cached if live.seen.forwards else NOT_SCORED
-
-
-def kv_cache_dtype(live: Live) -> Observed:
-    """``none``: no cache existed."""
-    if not live.seen.forwards:
-        return NOT_SCORED
-    return Unobservable("keys and values were cached") if live.seen.cached else "none"
-
-
 def _raw(value: Json) -> Callable[[Live], Observed]:
     def read(live: Live) -> Observed:
         if live.seen.raw is None:
@@ -140,6 +122,7 @@ SHARED: Mapping[str, Callable[[Any], Observed]] = {
 
 SINGLE: Mapping[str, Callable[[Any], Observed]] = {
     **SHARED,
+    **OWN,
     "training.sharding": unsharded,
     "training.world_size": single_process,
     "training.tensor_parallel_size": single_process,
@@ -148,7 +131,8 @@ SINGLE: Mapping[str, Callable[[Any], Observed]] = {
     "rollout.tensor_parallel_size": single_process,
     "rollout.enforce_eager": eager,
     "rollout.quantization": quantization,
-    "rollout.chunked_prefill": prefix_cache,
+    "rollout.chunked_prefill": chunked_prefill,
+    "torch.rollout_prefill_chunk": OWN["torch.prefill_chunk"],
     "rollout.scoring_path": scoring_path,
     "rollout.kv_cache_dtype": kv_cache_dtype,
     "execution.prefix_cache": prefix_cache,

@@ -9,6 +9,7 @@ from xcfg.model.json import Json
 from xcfg_torch.collate import Part
 from xcfg_torch.head import FULL_VOCABULARY, VOCAB_PARALLEL
 from xcfg_torch.live import Live
+from xcfg_torch.passes import passes
 from xcfg_torch.scoring import OPERATOR
 from xcfg_torch.semantics import vocab_size
 
@@ -24,9 +25,9 @@ def batch_size(live: Live) -> Observed:
     if live.collation is None:
         return NOT_SCORED
     rows: dict[int, int] = {}
-    for step, forward in zip(live.steps, live.seen.forwards, strict=True):
+    for step, (forward, *_) in zip(live.steps, passes(live), strict=True):
         if step.part is not Part.FILLER:
-            rows[step.batch] = rows.get(step.batch, 0) + forward.rows
+            rows[step.batch] = rows.get(step.batch, 0) + forward.sequences
     size = live.collation.size
     expected = {batch: min(size, live.sequences - batch * size) for batch in rows}
     return size if rows == expected else _contradicted(live, f"batches of {size}")
@@ -42,18 +43,18 @@ def micro_size(live: Live) -> Observed:
     size = live.collation.size
     micro = live.collation.micro or size
     left: dict[int, int] = {}
-    for step, forward in zip(live.steps, live.seen.forwards, strict=True):
+    for step, (forward, *_) in zip(live.steps, passes(live), strict=True):
         if step.part is Part.FILLER:
             continue
         rest = left.get(step.batch, min(size, live.sequences - step.batch * size))
-        if forward.rows != min(micro, rest):
+        if forward.sequences != min(micro, rest):
             return _contradicted(live, f"micro-batches of {micro}")
-        left[step.batch] = rest - forward.rows
+        left[step.batch] = rest - forward.sequences
     return micro
 
 
 def _contradicted(live: Live, expected: str) -> Unobservable:
-    return Unobservable(f"passes of {[item.rows for item in live.seen.forwards]} rows do not come from {expected}")
+    return Unobservable(f"passes of {[step[0].sequences for step in passes(live)]} rows do not come from {expected}")
 
 
 def padding_side(live: Live) -> Observed:
@@ -75,15 +76,28 @@ def position_ids(live: Live) -> Observed:
 
 
 def packing(live: Live) -> Observed:
-    """Whether a row held more than one sequence."""
-    return any(item.packed for item in live.seen.forwards) if live.seen.forwards else NOT_SCORED
+    """Whether a row held more than one sequence, each kept to itself by a block-causal mask.
+
+    Where every pass had one sequence, the mask tells: a packed row of one has a mask of queries and keys as well.
+    """
+    packed = [item for item in live.seen.forwards if item.packed]
+    if any(not item.blocks for item in packed):
+        return Unobservable("a row held several sequences and its mask let them see each other")
+    return any(item.blocks for item in live.seen.forwards) if live.seen.forwards else NOT_SCORED
 
 
 def context_parallel_size(live: Live) -> Observed:
-    """1 where every pass had the whole width of its collated batch."""
+    """1 where the passes of every step had all the columns of its collated batch.
+
+    Of decoded rows, whose prompts are padded by themselves, where each pass and what was kept are all its mask covers.
+    """
     if not live.seen.forwards:
         return NOT_SCORED
-    whole = [item.width for item in live.seen.forwards] == [step.width for step in live.steps]
+    if live.route.decode:
+        whole = all(item.past + item.width == item.columns for item in live.seen.forwards)
+    else:
+        seen = [sum(item.width for item in step) for step in passes(live)]
+        whole = seen == [step.width for step in live.steps]
     return 1 if whole else Unobservable("a pass was narrower than its batch")
 
 

@@ -13,9 +13,11 @@ from xcfg.plugin import Prompt, Scored, ScoreRequest, ScorerIdentity, ScorerSpec
 from xcfg_torch.compiling import compile_layers
 from xcfg_torch.device import device_of_rank
 from xcfg_torch.dtypes import dtype_name
+from xcfg_torch.head_dtype import compute_head_in
 from xcfg_torch.identity import model_identity
 from xcfg_torch.live import Live
 from xcfg_torch.loading import load_model
+from xcfg_torch.norms import compute_norms_by
 from xcfg_torch.observe import cast_logits, observe
 from xcfg_torch.operators import logprob_request
 from xcfg_torch.sampler import sample_responses
@@ -27,8 +29,8 @@ if TYPE_CHECKING:
 
 
 def open_whole(spec: ScorerSpec, device: torch.device) -> Live:
-    """A hooked, unsharded model. Engine settings: ``dtype``, ``attention``, ``output_dtype``, None or absent is the
-    model's own choice; ``compile`` True compiles its layers.
+    """A hooked, unsharded model. Engine settings: ``dtype``, ``attention`` (None or absent: the model's own choice) and
+    those of :func:`dressed`.
     """
     model = load_model(
         spec.checkpoint,
@@ -37,12 +39,25 @@ def open_whole(spec: ScorerSpec, device: torch.device) -> Live:
         trust_remote_code=spec.trust_remote_code,
         device=device,
     )
-    output_dtype = spec.engine.get("output_dtype")
+    return dressed(model, spec, device)
+
+
+def dressed(model: Any, spec: ScorerSpec, device: torch.device) -> Live:
+    """A loaded model, whole or in parts, with what the engine settings change about it, and hooked.
+
+    Settings: ``output_dtype``, ``head_dtype``, ``norm_kernel`` (None or absent: the model's own), ``compile``.
+    """
+    output_dtype, head_dtype, norms = (spec.engine.get(name) for name in ("output_dtype", "head_dtype", "norm_kernel"))
+    logits = output_dtype or head_dtype or dtype_name(model.dtype)
     if output_dtype:
         cast_logits(model, output_dtype)
+    if head_dtype:
+        compute_head_in(model, head_dtype)
+    if norms:
+        compute_norms_by(model, norms)
     if spec.engine.get("compile"):
         compile_layers(model)
-    return Live(model=model, device=device, seen=observe(model), logits_dtype=output_dtype or dtype_name(model.dtype))
+    return Live(model=model, device=device, seen=observe(model), logits_dtype=logits)
 
 
 class TorchScorer:

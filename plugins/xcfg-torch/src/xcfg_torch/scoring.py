@@ -17,7 +17,11 @@ from xcfg_torch.collate import SEQUENTIAL, Collation, Padded, Part, Step, pad, s
 from xcfg_torch.determinism import deterministic_algorithms
 from xcfg_torch.limits import check_batch
 from xcfg_torch.live import Live
+from xcfg_torch.packing import pack
 from xcfg_torch.rank_facts import rank_info
+from xcfg_torch.route import route_of
+from xcfg_torch.routes import check_route, logits_of, planned_widths
+from xcfg_torch.sdpa_kernels import only_kernel
 from xcfg_torch.semantics import logprob_semantics, max_positions, text_config
 from xcfg_torch.shift import select
 from xcfg_torch.shift_detector import check_shift
@@ -51,15 +55,17 @@ def score_batch(live: Live, batch: TokenBatch, request: ScoreRequest, place: Pla
     check_batch(batch, columns=columns, positions=max_positions(live.model))
     operator = _operator(request)
     ranks = place.peers
-    live.collation = _collation(request.settings, multiple=live.share.size if live.share else 1)
+    live.collation = _collation(request.settings, multiple=live.share.multiple if live.share else 1)
     check_shift(select, padding_side=live.collation.padding_side)
     lengths = [len(prompt) + len(response) for prompt, response in zip(batch.prompts, batch.responses, strict=True)]
     live.steps = steps_of_rank(lengths, live.collation, rank=place.rank // ranks, world_size=place.world_size // ranks)
     live.sequences, live.operators = len(batch.ids), request.operators
     live.deterministic = bool(request.settings.get("deterministic"))
+    live.route, live.widths, live.sdpa_kernel = route_of(request.settings), [], request.settings.get("sdpa_kernel")
+    check_route(live.model, live.route)
     live.seen.reset()
     parts: list[Samples] = []
-    with watch_attention(live.seen.attention):
+    with watch_attention(live.seen.attention, kernels=live.seen.kernels, norms=live.seen.norms):
         for step in live.steps:
             padded, logprobs = _forward(live, batch, step, operator)
             if step.part is Part.OWN and place.rank % ranks == 0:
@@ -84,6 +90,7 @@ def _collation(settings: Mapping[str, Json], *, multiple: int) -> Collation:
         padding_side=str(settings.get("padding_side") or "right"),
         positions=str(settings.get("position_ids") or SEQUENTIAL),
         multiple=multiple,
+        packed=bool(settings.get("packing")),
     )
 
 
@@ -92,17 +99,17 @@ def _forward(live: Live, batch: TokenBatch, step: Step, operator: Callable[..., 
 
     assert live.collation is not None
     pad_id = getattr(text_config(live.model), "pad_token_id", None) or 0
-    padded = pad(batch, step, live.collation, pad_id=pad_id, device=live.device)
+    if live.collation.packed:
+        padded = pack(batch, step, device=live.device)
+    else:
+        padded = pad(batch, step, live.collation, pad_id=pad_id, device=live.device)
+    live.widths.append(planned_widths(live.route, padded))
     with torch.no_grad():
-        output = live.model(
-            input_ids=padded.input_ids,
-            attention_mask=padded.attention_mask,
-            position_ids=padded.position_ids,
-            use_cache=False,
-        )
-        first = live.share.first(step.width) if live.share else 0
-        rows, targets = select(output.logits, padded.input_ids, padded.response, first=first)
-        _note_raw(live, output.logits, rows, padded.response, first)
+        with only_kernel(live.sdpa_kernel):
+            logits = logits_of(live.model, padded, live.route, padding_side=live.collation.padding_side)
+        columns = live.share.columns(step.width).to(live.device) if live.share else None
+        rows, targets = select(logits, padded.input_ids, padded.response, columns=columns)
+        _note_raw(live, logits, rows, padded.response, columns)
         rows, beside = live.head.for_kernel(rows) if live.head else (rows, {})
         live.seen.operator_columns.add(int(rows.shape[-1]))
         with deterministic_algorithms(live.deterministic):
@@ -113,16 +120,19 @@ def _forward(live: Live, batch: TokenBatch, step: Step, operator: Callable[..., 
     return padded, logprobs.to(device="cpu", dtype=torch.float32).numpy()
 
 
-def _note_raw(live: Live, logits: torch.Tensor, rows: torch.Tensor, response: torch.Tensor, first: int) -> None:
+def _note_raw(
+    live: Live, logits: torch.Tensor, rows: torch.Tensor, response: torch.Tensor, columns: torch.Tensor | None
+) -> None:
     """Compare, bit for bit, the first row given to the operator with the model's own logits before that token."""
     import torch
 
     if not len(rows):
         return
-    places = ((int(row), int(column) - 1 - first) for row, column in response.nonzero())
-    row, column = next((row, column) for row, column in places if 0 <= column < logits.shape[1])
-    own, given = logits[row, column].contiguous(), rows[0].contiguous()
-    same = own.dtype == given.dtype and torch.equal(own.view(torch.uint8), given.view(torch.uint8))
+    own = {int(column): at for at, column in enumerate(range(logits.shape[1]) if columns is None else columns.tolist())}
+    places = ((int(row), own.get(int(column) - 1)) for row, column in response.nonzero())
+    row, at = next((row, at) for row, at in places if at is not None)
+    first, given = logits[row, at].contiguous(), rows[0].contiguous()
+    same = first.dtype == given.dtype and torch.equal(first.view(torch.uint8), given.view(torch.uint8))
     live.seen.raw = same and live.seen.raw is not False
 
 

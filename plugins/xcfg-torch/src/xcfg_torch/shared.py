@@ -55,8 +55,10 @@ def only_rows(scorer: str, target: str, only: Mapping[str, Only]) -> tuple[Mater
     return tuple(row(scorer, target, knob, item.lifecycle, item.values, item.reason) for knob, item in only.items())
 
 
-def shared_materializers(scorer: str, target: str) -> tuple[MaterializerDescriptor, ...]:
-    """Materializers of the knobs that every torch training scorer applies in the same way."""
+def shared_materializers(
+    scorer: str, target: str, only: Mapping[str, Only] = SHARED_ONLY
+) -> tuple[MaterializerDescriptor, ...]:
+    """Materializers of the knobs that every torch training scorer applies in the same way, and of those in ``only``."""
     return (
         row(scorer, target, "training.compute_dtype", Lifecycle.ENGINE),
         row(scorer, target, "training.attention_backend", Lifecycle.ENGINE, ATTENTION_BACKENDS, ATTENTION),
@@ -70,5 +72,21 @@ def shared_materializers(scorer: str, target: str) -> tuple[MaterializerDescript
         row(scorer, target, "logp.backend", Lifecycle.REQUEST),
         row(scorer, target, "logp.deterministic", Lifecycle.REQUEST),
         row(scorer, target, "torch.device", Lifecycle.ENGINE),
-        *only_rows(scorer, target, SHARED_ONLY),
+        *only_rows(scorer, target, only),
+    )
+
+
+PACKED_BY_OWN_MASK: Mapping[str, Only] = {name: item for name, item in SHARED_ONLY.items() if name != "layout.packing"}
+"""As :data:`SHARED_ONLY` for scorers that build the mask of packed rows."""
+
+
+def own_materializers(scorer: str, target: str) -> tuple[MaterializerDescriptor, ...]:
+    """Materializers of the knobs of scorers whose model this plugin loads and passes by itself."""
+    return (
+        row(scorer, target, "layout.packing", Lifecycle.REQUEST),
+        row(scorer, target, "torch.head_dtype", Lifecycle.ENGINE),
+        row(scorer, target, "torch.norm_kernel", Lifecycle.ENGINE),
+        row(scorer, target, "torch.sdpa_kernel", Lifecycle.REQUEST),
+        row(scorer, target, "torch.forward", Lifecycle.REQUEST),
+        row(scorer, target, "torch.prefill_chunk", Lifecycle.REQUEST),
     )

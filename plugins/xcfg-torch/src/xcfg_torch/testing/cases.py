@@ -30,7 +30,17 @@ TRAINING: Mapping[str, Json] = {
     "logp.tp_layout": "full-vocabulary",
     "logp.reduction_policy": "native",
     "torch.device": "cpu",
+    "torch.head_dtype": None,
+    "torch.norm_kernel": None,
+    "torch.sdpa_kernel": None,
+    "torch.forward": "whole",
+    "torch.prefill_chunk": None,
 }
+OWN_CHOICE: Mapping[str, Json] = {
+    "torch.norm_kernel": "unfused",
+    "torch.sdpa_kernel": "flash",
+}
+"""What is observed on the tiny model on a CPU where nothing is asked for."""
 ROLLOUT: Mapping[str, Json] = {
     "rollout.dtype": "float32",
     "rollout.attention_backend": None,
@@ -56,6 +66,7 @@ ROLLOUT: Mapping[str, Json] = {
     "logp.tp_layout": "full-vocabulary",
     "logp.reduction_policy": "native",
     "torch.device": "cpu",
+    "torch.rollout_prefill_chunk": None,
 }
 
 
@@ -90,3 +101,23 @@ def played(
 ) -> Played:
     """Play it in this process."""
     return play(torch_play(checkpoint, knobs, role=role, backend=backend, times=times), batch)
+
+
+def tp_play(
+    checkpoint: Path, knobs: Mapping[str, Json] = {}, *, ranks: int, backend: str = "production", times: int = 1
+) -> Play:
+    """The baseline of the scorer ``torch-tp`` on ``ranks`` ranks with ``knobs`` changed."""
+    base = {name: value for name, value in TRAINING.items() if name != "training.world_size"}
+    own: Mapping[str, Json] = {
+        "training.tensor_parallel_size": ranks,
+        "training.reduce_dtype": None,
+        "execution.collective": None,
+    }
+    return Play(
+        scorer="xcfg_torch.tp_scorer:TensorParallelScorer",
+        materializer="xcfg_torch.tp_materialize:TensorParallelMaterializer",
+        knobs={**base, **own, "logp.backend": backend, **knobs},
+        backend=f"xcfg_kernels.{backend}:{backend.capitalize()}",
+        checkpoint=str(checkpoint),
+        times=times,
+    )

@@ -10,7 +10,9 @@ VOCABULARY = 256
 MAX_POSITIONS = 128
 
 
-def make_tiny_qwen3(folder: Path, *, dtype: str = "float32", seed: int = 0, layers: int = 2) -> Path:
+def make_tiny_qwen3(
+    folder: Path, *, dtype: str = "float32", seed: int = 0, layers: int = 2, kv_heads: int = 2, tied: bool = False
+) -> Path:
     """Write the model directory (safetensors, config, tokenizer) and return it."""
     import torch
     import transformers
@@ -21,10 +23,10 @@ def make_tiny_qwen3(folder: Path, *, dtype: str = "float32", seed: int = 0, laye
         intermediate_size=128,
         num_hidden_layers=layers,
         num_attention_heads=4,
-        num_key_value_heads=2,
+        num_key_value_heads=kv_heads,
         head_dim=16,
         max_position_embeddings=MAX_POSITIONS,
-        tie_word_embeddings=False,
+        tie_word_embeddings=tied,
         bos_token_id=None,
         eos_token_id=0,
         pad_token_id=0,

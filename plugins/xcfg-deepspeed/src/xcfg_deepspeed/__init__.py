@@ -1,0 +1,1 @@
+"""DeepSpeed score-only training engine. Importing this package imports no torch."""

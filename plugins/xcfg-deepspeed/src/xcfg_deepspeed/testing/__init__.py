@@ -1,0 +1,1 @@
+"""What tests of the scorer ``deepspeed`` share. Nothing imports it."""

@@ -1,0 +1,1 @@
+"""FSDP1, which keeps the parameters of a layer in one flat tensor: the scorer ``fsdp1``."""

@@ -1,0 +1,1 @@
+"""Megatron-Core score-only training engine. Importing this package imports no torch."""

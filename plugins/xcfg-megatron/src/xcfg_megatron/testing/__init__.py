@@ -1,0 +1,1 @@
+"""What tests of the scorer share. Nothing imports it."""
