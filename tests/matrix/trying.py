@@ -10,6 +10,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from xcfg.model.ids import canonical
 from xcfg.model.knob import Kind
 from xcfg.model.scorer import Role
 from xcfg.plugin.registry import load_registry
@@ -35,8 +36,7 @@ def every_value(bench: Any, counts: Mapping[str, tuple[Any, ...]]) -> Iterator[t
         if own is None:
             raise LookupError(f"benches.py gives no value of {name} to try with {bench.scorer}")
         more = [*how.values, *([None] if knob.domain.optional else [])]
-        listed = [*own, *(item for item in more if not any(item == value for value in own))]
-        yield from ((name, value) for value in listed)
+        yield from ((name, value) for value in {canonical(item): item for item in (*own, *more)}.values())
 
 
 def experiment_of(bench: Any, counts: Mapping[str, tuple[Any, ...]]) -> dict[str, Any]:

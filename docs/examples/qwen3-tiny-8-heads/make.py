@@ -1,7 +1,7 @@
 """Writes the example checkpoint with 8 query and 4 key-value heads in place of 6 and 2: the same function.
 
-``python docs/examples/qwen3-tiny-8-heads/make.py`` writes beside itself. Each key-value head is written twice, so that its
-3 query heads become two groups of 2, and the place that is left over gets a query head of zeros whose columns of the
+``python docs/examples/qwen3-tiny-8-heads/make.py`` writes beside itself. Each key-value head is written twice, so that
+its 3 query heads become two groups of 2, and the place left over gets a query head of zeros whose columns of the
 output projection are zeros: it adds nothing to any sum. Tensor parallelism of degree 4 needs such numbers of heads.
 """
 

@@ -23,9 +23,9 @@ CHOSEN = {
 FULL, PARALLEL = "full-vocabulary", "vocab-parallel"
 QUICK = {
     "tp2, parts, padding out": ({TP: 2, RANKS: 2, LAYOUT: PARALLEL, PADDING: 96}, "deterministic", {"block": 24}),
-    "tp2, whole rows": ({TP: 2, RANKS: 2, LAYOUT: FULL}, "production", {}),
 }
 WHOLE = {
+    "tp2, whole rows": ({TP: 2, RANKS: 2, LAYOUT: FULL}, "production", {}),
     "tp2, parts, Megatron's kernel": ({TP: 2, RANKS: 2, LAYOUT: PARALLEL}, "megatron", {}),
     "tp2, whole rows, Megatron's kernel": ({TP: 2, RANKS: 2, LAYOUT: FULL, PADDING: 96}, "megatron", {}),
     "tp2, left": ({TP: 2, RANKS: 2, "layout.padding_side": "left"}, "production", {}),

@@ -134,6 +134,31 @@ class TestVllmScorer(ScorerTests):
         assert (found.mode, found.temperature, found.top_p, found.top_k) == ("processed", 0.7, 0.8, 40)
         assert {knob: VllmMaterializer().read_back(knob, scorer.live) for knob in cut} == cut
 
+    def test_processed_logprobs_are_those_that_min_p_keeps(self, opened) -> None:
+        scorer, spec = opened
+        batch = self.batch()
+        cut = {"sampling.temperature": 0.7, "vllm.min_p": 0.02}
+        scored = scorer.score(batch, _request(**{"batch.size": 2, **cut}))
+        rows = by_sequence(scored.samples)
+        cut_away = 0
+        for sequence, expected in enumerate(_oracle(spec.checkpoint, batch, 0.7, min_p=0.02)):
+            assert np.isneginf(rows[sequence]).tolist() == np.isneginf(expected).tolist()
+            kept = np.isfinite(expected)
+            cut_away += int((~kept).sum())
+            np.testing.assert_allclose(rows[sequence][kept], expected[kept], rtol=0, atol=self.atol)
+        assert cut_away
+        assert scored.semantics.min_p == 0.02
+        assert {knob: VllmMaterializer().read_back(knob, scorer.live) for knob in cut} == cut
+
+    @pytest.mark.parametrize("state", ["cold", "warm"])
+    def test_a_prompt_is_read_from_the_cache_where_it_is_warm(self, opened, state) -> None:
+        scorer = opened[0]
+        prompts = [[(place * 7 + row) % 200 + 1 for place in range(100)] for row in range(3)]
+        batch = TokenBatch(ids=["a", "b", "c"], prompts=prompts, responses=[[5, 6]] * 3, action_masks=[[True] * 2] * 3)
+        scored = scorer.score(batch, _request(**{"batch.size": 3, "vllm.prefix_cache_state": state}))
+        assert scored.rank.facts["cached_tokens"] == (3 * 96 if state == "warm" else 0)
+        assert VllmMaterializer().read_back("vllm.prefix_cache_state", scorer.live) == state
+
     def test_cached_prompts_are_read_and_change_no_more_than_rounding(self, opened) -> None:
         scorer, spec = opened
         prompts = [[(place * 7 + row) % 200 + 1 for place in range(100)] for row in range(3)]
@@ -201,10 +226,11 @@ def _on_cpu() -> bool:
     return bool(current_platform.is_cpu())
 
 
-def _oracle(checkpoint, batch, temperature, *, top_p=1.0, top_k=VOCABULARY) -> list[np.ndarray]:
+def _oracle(checkpoint, batch, temperature, *, top_p=1.0, top_k=VOCABULARY, min_p=0.0) -> list[np.ndarray]:
     """Float64 forward passes of single, unpadded sequences; temperature, cuts and log-softmax by hand.
 
-    Of the ``top_k`` likeliest tokens those are kept before which, likeliest first, less than ``top_p`` was gathered.
+    Tokens less likely than ``min_p`` of the likeliest go first. Of the ``top_k`` likeliest tokens those are kept before
+    which, likeliest first, less than ``top_p`` was gathered.
     """
     from transformers import Qwen3ForCausalLM
 
@@ -215,6 +241,7 @@ def _oracle(checkpoint, batch, temperature, *, top_p=1.0, top_k=VOCABULARY) -> l
             logits = model(torch.tensor([[*prompt, *response]])).logits[0].numpy() / temperature
         rows = logits[len(prompt) - 1 : len(prompt) - 1 + len(response)]
         for row in rows:
+            row[row < row.max() + (np.log(min_p) if min_p else -np.inf)] = -np.inf
             order = row.argsort()[::-1]
             row[order[top_k:]] = -np.inf
             gathered = np.exp(row[order] - row.max()).cumsum() / np.exp(row - row.max()).sum()

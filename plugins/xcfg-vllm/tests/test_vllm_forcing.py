@@ -73,6 +73,7 @@ def _step(scheduled, *, new=(), cached=(), resumed=()):
                 prompt_token_ids=[0] * prompt,
                 num_computed_tokens=0,
                 sampling_params=SimpleNamespace(prompt_logprobs=asked),
+                lora_request=SimpleNamespace(lora_path="one") if name == "b" else None,
             )
             for name, prompt, asked in new
         ],
@@ -99,15 +100,16 @@ def test_steps_are_told_apart() -> None:
         "prefilled": 11,
     }
     assert (facts["prompt_scored"], facts["resumed"]) == (1, 1)
+    assert facts["adapters"] == ["", "one"]
     meter.reset()
     assert meter.facts()["steps"] == 0
 
 
 def test_sampling_values_as_the_sampler_got_them() -> None:
     meter, logits = Meter(), torch.zeros(2, 8)
-    meter.saw_sampling(logits, {"temperature": [0.7, 0.7], "top_p": None, "top_k": [8, 3]})
+    meter.saw_sampling(logits, {"temperature": [0.7, 0.7], "top_p": None, "top_k": [8, 3], "min_p": [0.1, 0.0]})
     facts = meter.facts()
-    assert facts["sampling"] == {"temperature": [0.7], "top_p": [1.0], "top_k": [0, 3]}
+    assert facts["sampling"] == {"temperature": [0.7], "top_p": [1.0], "top_k": [0, 3], "min_p": [0.0, 0.1]}
     assert facts["columns"] == [8]
     meter.saw_sampling(logits, {"temperature": None, "top_p": None, "top_k": None})
     assert meter.facts()["sampling"]["temperature"] == [0.0, 0.7]  # no temperature is greedy

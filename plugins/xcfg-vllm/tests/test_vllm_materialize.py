@@ -42,6 +42,10 @@ VALUES = {
     "execution.compile_mode": "STOCK_TORCH_COMPILE",
     "execution.collective": "gloo",
     "vllm.max_num_batched_tokens": 512,
+    "vllm.executor_backend": "uni",
+    "vllm.lora": "adapters/one",
+    "vllm.min_p": 0.1,
+    "vllm.prefix_cache_state": "cold",
 }
 
 
@@ -77,6 +81,10 @@ def test_the_engine_is_built_with_what_was_asked(checkpoint) -> None:
         "max_num_seqs": 16,
         "max_num_batched_tokens": 512,
         "trust_remote_code": False,
+        "distributed_executor_backend": "uni",
+        "enable_lora": True,
+        "max_loras": 1,
+        "max_lora_rank": 0,
     }
 
 

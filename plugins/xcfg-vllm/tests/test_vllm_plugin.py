@@ -99,6 +99,9 @@ PREFILL = {"rollout__scoring_path": "prefill", "sampling__logprobs_mode": "raw_l
         ),
         ({**PREFILL, "sampling__logprobs_mode": "processed_logprobs", "sampling__top_p": 0.9}, "skip temperature"),
         ({**PREFILL, "sampling__logprobs_mode": "processed_logprobs", "sampling__top_k": 5}, "skip temperature"),
+        ({**PREFILL, "sampling__logprobs_mode": "processed_logprobs", "vllm__min_p": 0.1}, "skip temperature"),
+        ({**PREFILL, "execution__prefix_cache": False, "vllm__prefix_cache_state": "cold"}, "says nothing while"),
+        ({**PREFILL, "rollout__tensor_parallel_size": 2, "vllm__executor_backend": "uni"}, "uni runs one worker"),
         ({**PREFILL, "batch__size": 8, "execution__max_num_seqs": 4}, "8 sequences cannot run together"),
         (
             {**PREFILL, "rollout__enforce_eager": True, "execution__compile_mode": "DYNAMO_TRACE_ONCE"},
@@ -121,6 +124,7 @@ def test_vetoes(knobs, words) -> None:
         {**PREFILL, "execution__prefix_cache": None},
         {**PREFILL, "sampling__temperature": 0.7, "sampling__top_p": 0.9, "sampling__top_k": 5},
         {**PREFILL, "batch__size": 4, "execution__max_num_seqs": 4},
+        {**PREFILL, "vllm__min_p": 0.1, "vllm__executor_backend": "uni", "rollout__tensor_parallel_size": 1},
         {**PREFILL, "batch__size": 4, "execution__max_num_seqs": None},
         {**PREFILL, "rollout__enforce_eager": True, "execution__compile_mode": "NONE"},
         {**PREFILL, "rollout__enforce_eager": None, "execution__compile_mode": "DYNAMO_TRACE_ONCE"},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from attrs import evolve
 
 from xcfg.model.capability import Unobservable
 from xcfg.model.sample import TokenBatch
@@ -18,6 +19,7 @@ from xcfg_vllm.scoring import EngineScores
 
 class _Engine:
     forcing = "sampler_hook"
+    executor = "MultiprocExecutor"
     hooks = ({"runner": "GPUModelRunner"},)
 
 
@@ -26,6 +28,9 @@ def _worker(rank=0, size=1, **changed):
     facts = {
         "attention": {"layer.0": layer, "layer.1": dict(layer)},
         "weights": {"parameter_dtypes": {"bfloat16": 2}, "emptied_dtypes": {}, "quant_methods": {"a": "M", "b": "M"}},
+        "int8_sums": None,
+        "linears": {},
+        "adapters": None,
         "quantization": "m",
         "compile": {
             "mode": "NONE",
@@ -60,7 +65,8 @@ def _meter(**changed):
         "linear_dtypes": {"bfloat16": 8},
         "head_dtypes": {"bfloat16": 2},
         "columns": [256],
-        "sampling": {"temperature": [1.0], "top_p": [1.0], "top_k": [0]},
+        "sampling": {"temperature": [1.0], "top_p": [1.0], "top_k": [0], "min_p": [0.0]},
+        "adapters": [""],
     }
     return meter | changed
 
@@ -120,6 +126,10 @@ def test_values_of_one_worker() -> None:
         "sampling.top_p": 1.0,
         "sampling.top_k": 0,
         "batch.size": 3,
+        "vllm.executor_backend": "mp",
+        "vllm.lora": None,
+        "vllm.min_p": 0.0,
+        "vllm.prefix_cache_state": "off",
         "vllm.seed": 5,
         "vllm.block_size": 32,
         "vllm.kv_cache_blocks": 64,
@@ -264,13 +274,38 @@ def test_what_carries_the_sums_of_workers() -> None:
 
 
 def test_semantics_of_raw_logprobs_ignore_the_temperature() -> None:
-    sampling = {"temperature": [0.7], "top_p": [0.9], "top_k": [50]}
+    sampling = {"temperature": [0.7], "top_p": [0.9], "top_k": [50], "min_p": [0.05]}
     raw = semantics_of(_live(meters=[_meter(sampling=sampling)]))
     assert (raw.mode, raw.temperature, raw.top_p, raw.top_k, raw.vocab_size) == ("raw", 1.0, 1.0, 0, 256)
     workers = [_worker(logprobs_mode="processed_logprobs", logits={"scale": 0.5, "soft_cap": 30.0})]
     done = semantics_of(_live(workers, [_meter(sampling=sampling)]))
-    assert (done.mode, done.temperature, done.top_p, done.top_k) == ("processed", 0.7, 0.9, 50)
+    assert (done.mode, done.temperature, done.top_p, done.top_k, done.min_p) == ("processed", 0.7, 0.9, 50, 0.05)
     assert (done.logit_scale, done.logit_softcap) == (0.5, 30.0)
+
+
+@pytest.mark.parametrize(
+    ("cached", "enabled", "told"),
+    [((64, 32), True, "warm"), ((0, 0), True, "cold"), ((64, 0), True, "mixed"), ((0, 0), False, "off")],
+)
+def test_the_state_of_the_prefix_cache_is_what_was_read_from_it(cached, enabled, told) -> None:
+    """Prompts of 96 and 33 tokens hold two and one whole blocks of 32 before their last token."""
+    live = _live(cache={"enabled": enabled}, lengths=(4, 3))
+    live.scored = evolve(live.scored, cached_tokens=cached, prompt_lengths=(96, 33))
+    assert READERS["vllm.prefix_cache_state"](live) == told
+
+
+def test_prompts_within_a_block_are_neither_warm_nor_cold() -> None:
+    live = _live(cache={"enabled": True}, lengths=(4,))
+    live.scored = evolve(live.scored, cached_tokens=(0,), prompt_lengths=(32,))
+    assert "no prompt fills a block of 32" in READERS["vllm.prefix_cache_state"](live).reason
+
+
+def test_the_executor_is_told_by_its_class() -> None:
+    live = _live()
+    for name, told in (("UniProcExecutor", "uni"), ("MultiprocExecutor", "mp"), ("Strange", "Strange")):
+        live.engine = _Engine()
+        live.engine.executor = name
+        assert READERS["vllm.executor_backend"](live) == told
 
 
 def test_workers_whose_normalisers_differ() -> None:

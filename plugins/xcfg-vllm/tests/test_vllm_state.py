@@ -66,5 +66,38 @@ def test_a_changed_weight_behind_the_layer_is_seen(hide, covered) -> None:
     assert state_digest(model)["sha256"] != before["sha256"]
 
 
+@pytest.mark.parametrize("whole", [True, False])
+def test_an_adapters_factors_are_seen(whole) -> None:
+    model, factor = torch.nn.Linear(2, 2), torch.zeros(1, 1, 4, 2)
+    model.lora_a_stacked = factor if whole else (factor,)
+    before = state_digest(model)
+    assert before["covers"]["adapters"] == 1
+    factor[0, 0, 1, 1] = 1.0
+    assert state_digest(model)["sha256"] != before["sha256"]
+
+
+class _Quantised(torch.nn.Module):
+    """A layer that gave its weight up to a kernel, which still answers."""
+
+    def __init__(self, weight) -> None:
+        super().__init__()
+        self.register_parameter("weight", None)
+        self.quant_method = self
+        self.input_size_per_partition = 3
+        self.params_dtype = torch.float32
+        self._hidden = weight
+
+    def apply(self, layer, rows, bias):
+        return rows @ self._hidden.T
+
+
+def test_a_weight_that_a_quantised_layer_gave_up_is_covered_by_its_answer() -> None:
+    weight = torch.tensor([[1.0, -2.0, 3.0]])
+    before = state_digest(_Quantised(weight))
+    assert (before["covers"]["probed"], before["uncovered"]) == (1, [])
+    weight[0, 2] = 4.0
+    assert state_digest(_Quantised(weight))["sha256"] != before["sha256"]
+
+
 def test_what_cannot_be_seen_is_named() -> None:
     assert state_digest(torch.nn.Sequential(_Emptied()))["uncovered"] == ["0"]

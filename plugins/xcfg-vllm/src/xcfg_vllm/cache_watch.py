@@ -14,6 +14,7 @@ class CacheWatch:
         core = getattr(llm.llm_engine.engine_core, "engine_core", None)
         if core is None:
             raise EngineFault("the engine core is in another process: set VLLM_ENABLE_V1_MULTIPROCESSING=0")
+        self.executor = type(core.model_executor).__name__
         self.scheduler = core.scheduler
         self.manager = core.scheduler.kv_cache_manager
         self._find = self.manager.get_computed_blocks

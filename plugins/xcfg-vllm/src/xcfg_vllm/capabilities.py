@@ -26,8 +26,8 @@ def path_reason(*, path: str, logprobs_mode: str, sampling: Sampling, prefix_cac
         return None
     if logprobs_mode != "raw_logprobs" and not sampling.neutral:
         return (
-            "vLLM's prompt logprobs skip temperature, top-k and top-p, so processed logprobs "
-            "do not exist on the prefill path unless all three are neutral"
+            "vLLM's prompt logprobs skip temperature, top-k, top-p and min-p, so processed logprobs "
+            "do not exist on the prefill path unless all of them are neutral"
         )
     if prefix_cache:
         return "vLLM never reads the prefix cache for a request that asks for prompt logprobs"
@@ -39,6 +39,11 @@ def contradiction(knobs: Mapping[str, Json]) -> str | None:
     most, size = knobs.get("execution.max_num_seqs"), knobs.get("batch.size")
     if most is not None and size is not None and most < size:
         return f"batch.size: {size} sequences cannot run together where execution.max_num_seqs is {most}"
+    if knobs.get("vllm.prefix_cache_state") is not None and knobs.get("execution.prefix_cache") is False:
+        return "vllm.prefix_cache_state says nothing while execution.prefix_cache is false"
+    ranks = knobs.get("rollout.tensor_parallel_size", 1)
+    if knobs.get("vllm.executor_backend") == "uni" and ranks > 1:
+        return f"vllm.executor_backend: uni runs one worker, and rollout.tensor_parallel_size is {ranks}"
     mode = knobs.get("execution.compile_mode")
     if mode not in (None, "NONE") and knobs.get("rollout.enforce_eager") is True:
         return f"execution.compile_mode: {mode} compiles nothing while rollout.enforce_eager is true"

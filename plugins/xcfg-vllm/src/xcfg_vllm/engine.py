@@ -10,9 +10,10 @@ from typing import Any, Self, TypeVar
 
 import psutil
 
+from xcfg_vllm.adapters import adapter_request
 from xcfg_vllm.cache_watch import CacheWatch
 from xcfg_vllm.environment import check_environment
-from xcfg_vllm.faults import EngineFault, WorkerDied
+from xcfg_vllm.faults import EngineFault, WorkerDied, refusal_of
 from xcfg_vllm.forced_params import V1_HOOK, forcing_arguments, forcing_mechanism
 from xcfg_vllm.settings import EngineSettings
 
@@ -23,6 +24,8 @@ RPC_SECONDS = 120.0
 def open_engine(settings: EngineSettings) -> Engine:
     """Build the engine; on any failure no process of it is left. Takes 10 to 40 s.
 
+    Raises UnsupportedError where vLLM finds its settings invalid, with vLLM's sentence.
+
     The caller is the main module of its own process (``python -m ...``, guarded by ``__name__ == "__main__"``)
     and has set ``process_environment()``.
     """
@@ -30,8 +33,10 @@ def open_engine(settings: EngineSettings) -> Engine:
     before = _children()
     try:
         return Engine(settings)
-    except BaseException:
+    except BaseException as error:
         _end(_children() - before)
+        if refusal := refusal_of(error):
+            raise refusal from error
         raise
 
 
@@ -49,12 +54,15 @@ class Engine:
         self.llm: Any = LLM(
             **settings.llm_arguments(),
             **forcing_arguments(self.forcing),
-            distributed_executor_backend="mp",
             worker_extension_cls="xcfg_vllm.worker.WorkerProbe",
             disable_log_stats=True,
         )
         self.build_seconds = time.monotonic() - started - self.import_seconds
         self.cache = CacheWatch(self.llm)
+        self.executor = self.cache.executor
+        self.adapter = adapter_request(settings.lora)
+        if self.adapter is not None:  # loaded now: the state must be the same before and after the first request
+            self.guard(lambda: self.llm.llm_engine.add_lora(self.adapter))
         self.vocabulary: int = self.llm.llm_engine.model_config.get_vocab_size()
         self.hooks = self.rpc("xcfg_install", self.forcing == V1_HOOK)
         self.worker_pids = [facts["parallel"]["pid"] for facts in self.worker_facts()]
@@ -78,7 +86,7 @@ class Engine:
     def generate(self, prompts: Sequence[Sequence[int]], params: Sequence[Any]) -> list[Any]:
         """Submit all prompts (token ids) together and wait. Raises WorkerDied, never hangs on a dead worker."""
         inputs = [{"prompt_token_ids": list(ids)} for ids in prompts]
-        return self.guard(lambda: self.llm.generate(inputs, list(params), use_tqdm=False))
+        return self.guard(lambda: self.llm.generate(inputs, list(params), use_tqdm=False, lora_request=self.adapter))
 
     def reset_cache(self) -> None:
         """Drop every cached prefix; raises EngineFault when the engine refuses, because blocks are still in use."""

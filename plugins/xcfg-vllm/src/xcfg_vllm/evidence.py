@@ -47,6 +47,7 @@ def rank_info(live: Live) -> RankInfo:
         cache_mode="paged, prefix cache" if scored.cache["enabled"] else "paged",
         facts={
             "forcing": live.engine.forcing,
+            "executor": live.engine.executor,
             "runner": sorted({hooks["runner"] for hooks in live.engine.hooks}),
             "cache": scored.cache,
             "cached_tokens": sum(scored.cached_tokens),
@@ -68,7 +69,7 @@ def semantics_of(live: Live) -> LogprobSemantics:
         "vocab_size": _one("width of the logits", {width for meter in scored.meters for width in meter["columns"]}),
     }
     if mode == "processed":
-        for name in ("temperature", "top_k", "top_p"):
+        for name in ("temperature", "top_k", "top_p", "min_p"):
             own[name] = _one(name, {value for meter in scored.meters for value in meter["sampling"][name]})
     return LogprobSemantics(mode=mode, **own)
 
@@ -82,6 +83,8 @@ def _worker_facts(facts: Any, meter: Any) -> dict[str, Json]:
         "parameter_dtypes": weights["parameter_dtypes"],
         "emptied_dtypes": weights["emptied_dtypes"],
         "quant_methods": sorted(set(weights["quant_methods"].values())),
+        "int8_sums": facts["int8_sums"],
+        "adapters": facts["adapters"],
         "compile": facts["compile"],
         "parallel": {name: value for name, value in facts["parallel"].items() if name != "pid"},
         "meter": meter,

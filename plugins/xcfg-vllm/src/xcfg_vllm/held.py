@@ -8,7 +8,7 @@ from typing import Any
 from xcfg.model.capability import Unobservable
 from xcfg.model.json import Json
 from xcfg_vllm.kv_names import observed_name
-from xcfg_vllm.quantization import quantization_of
+from xcfg_vllm.quantization import layers_reason, quantization_of
 
 Observed = Json | Unobservable
 Workers = Sequence[Mapping[str, Any]]
@@ -68,11 +68,14 @@ def compile_mode(workers: Workers) -> Observed:
     return joined(modes)
 
 
-def quantization(workers: Workers) -> Observed:
-    """The method the workers settled on, where their layers bear it out."""
+def quantization(workers: Workers, declared: Mapping[str, str]) -> Observed:
+    """The method the workers settled on, where each layer of each of them is computed as the checkpoint declares it."""
     found = [quantization_of(worker) for worker in workers]
     unknown = [item for item in found if isinstance(item, Unobservable)]
-    return unknown[0] if unknown else joined(str(item) for item in found)
+    if unknown:
+        return unknown[0]
+    reason = layers_reason(workers, declared)
+    return Unobservable(reason) if reason else joined(str(item) for item in found)
 
 
 def collective(workers: Workers) -> Observed:

@@ -6,12 +6,19 @@ from xcfg.model.json import Json
 from xcfg.model.knob import Domain, Kind, Knob, Lifecycle, SourceClass, Target
 
 
-def _own(name: str, summary: str, source_class: SourceClass, domain: Domain, default: Json = None) -> Knob:
+def _own(
+    name: str,
+    summary: str,
+    source_class: SourceClass,
+    domain: Domain,
+    default: Json = None,
+    lifecycle: Lifecycle = Lifecycle.ENGINE,
+) -> Knob:
     return Knob(
         name=f"vllm.{name}",
         summary=summary,
         source_class=source_class,
-        lifecycle=Lifecycle.ENGINE,
+        lifecycle=lifecycle,
         targets=Target.ROLLOUT,
         domain=domain,
         default=default,
@@ -40,6 +47,35 @@ KNOBS = (
         "Most tokens in one step, beyond which prompts are prefilled in chunks; null is vLLM's choice",
         SourceClass.REDUCTION,
         _count(),
+    ),
+    _own(
+        "executor_backend",
+        "What runs the workers: processes of their own (mp), or for one worker the scorer's process (uni)",
+        SourceClass.EXECUTION,
+        Domain(kind=Kind.STR, values=("mp", "uni")),
+        "mp",
+    ),
+    _own(
+        "lora",
+        "Folder of a LoRA adapter that every request goes through; null is none",
+        SourceClass.LOGICAL,
+        Domain(kind=Kind.STR, optional=True),
+    ),
+    _own(
+        "min_p",
+        "Least probability of a token, as a share of the likeliest one's; counts in processed mode only",
+        SourceClass.LOGICAL,
+        Domain(kind=Kind.FLOAT, minimum=0.0, maximum=1.0),
+        0.0,
+        Lifecycle.REQUEST,
+    ),
+    _own(
+        "prefix_cache_state",
+        "Whether prompts are in the prefix cache before a pass (warm) or not (cold); null is warm where there is one",
+        SourceClass.EXECUTION,
+        Domain(kind=Kind.STR, values=("warm", "cold"), optional=True),
+        None,
+        Lifecycle.REQUEST,
     ),
 )
 """Every knob this plugin owns."""

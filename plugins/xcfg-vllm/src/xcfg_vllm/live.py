@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import define, field
 
+from xcfg_vllm.admission import Admitted
 from xcfg_vllm.limits import Limits
 from xcfg_vllm.scoring import EngineScores
 
@@ -20,10 +21,12 @@ class Live:
 
     ``workers``: one worker's facts each, rank order (:meth:`Engine.worker_facts`). ``scored`` is None before the first
     call; ``batch_size`` is the size that call grouped its sequences by. ``digests``: what the last state digest covers.
+    ``admitted``: what was known of the checkpoint before the engine was built.
     """
 
     engine: Engine
     limits: Limits
+    admitted: Admitted = field(factory=Admitted)
     workers: Sequence[Mapping[str, Any]] = field(factory=tuple)
     scored: EngineScores | None = None
     batch_size: int = 0

@@ -12,10 +12,10 @@ from xcfg.plugin import Settings
 from xcfg_vllm.capabilities import attention_reason, collective_reason, cpu_kv_cache_reason
 from xcfg_vllm.environment import THREADS, thread_environment
 from xcfg_vllm.kv_names import requested_name
-from xcfg_vllm.model_config import read_config, tensor_parallel_reason
-from xcfg_vllm.quantization import quantization_reason
+from xcfg_vllm.model_config import length_reason, read_config, tensor_parallel_reason
+from xcfg_vllm.quantization import dtype_reason, quantization_reason
 from xcfg_vllm.readback import READERS
-from xcfg_vllm.sampling_values import VALUES
+from xcfg_vllm.sampling_values import KNOB_OF_VALUE
 
 ENGINE_KEYS: Mapping[str, str] = {
     "rollout.tensor_parallel_size": "tensor_parallel_size",
@@ -34,13 +34,16 @@ ENGINE_KEYS: Mapping[str, str] = {
     "vllm.kv_cache_blocks": "kv_cache_blocks",
     "vllm.max_model_len": "max_model_len",
     "vllm.max_num_batched_tokens": "max_num_batched_tokens",
+    "vllm.executor_backend": "executor_backend",
+    "vllm.lora": "lora",
 }
 """Knob to field of :class:`xcfg_vllm.settings.EngineSettings`."""
 
 REQUEST_KEYS: Mapping[str, str] = {
     "rollout.scoring_path": "path",
-    **{f"sampling.{name}": name for name in VALUES},
+    **{knob: name for name, knob in KNOB_OF_VALUE.items()},
     "batch.size": "batch_size",
+    "vllm.prefix_cache_state": "prefix_cache_state",
 }
 
 
@@ -59,8 +62,12 @@ class VllmMaterializer:
             reason = cpu_kv_cache_reason(requested_name(value))
         elif value is not None and knob == "rollout.attention_backend":
             reason = attention_reason(value)
-        elif value is not None and knob == "rollout.quantization":
+        elif knob == "rollout.quantization":
             reason = quantization_reason(value, spec.get("checkpoint"))
+        elif knob == "rollout.dtype":
+            reason = dtype_reason(value, spec.get("checkpoint"))
+        elif knob == "vllm.max_model_len" and spec.get("checkpoint"):
+            reason = length_reason(read_config(Path(spec["checkpoint"])), value)
         elif value is not None and knob == "execution.collective":
             reason = collective_reason(value, ranks=spec.get("knobs", {}).get("rollout.tensor_parallel_size", 1))
         elif knob == "rollout.tensor_parallel_size" and spec.get("checkpoint"):

@@ -56,7 +56,7 @@ MATERIALIZERS = (
     _row("sampling.top_p", Lifecycle.REQUEST),
     _row("sampling.top_k", Lifecycle.REQUEST),
     _row("batch.size", Lifecycle.REQUEST),
-    *(_row(knob.name) for knob in KNOBS),
+    *(_row(knob.name, knob.lifecycle) for knob in KNOBS),
     _inapplicable("layout.padding_side", _RAGGED),
     _inapplicable("layout.packing", f"{_RAGGED} and no row holds two sequences"),
     _inapplicable("layout.position_ids", f"{_RAGGED}, so positions count from the first token of a sequence"),

@@ -34,7 +34,8 @@ class Meter:
         self.head_dtypes: Counter[str] = Counter()
         self.logits_dtypes: Counter[str] = Counter()
         self.columns: set[int] = set()
-        self.sampling: dict[str, set[float]] = {"temperature": set(), "top_p": set(), "top_k": set()}
+        self.sampling: dict[str, set[float]] = {"temperature": set(), "top_p": set(), "top_k": set(), "min_p": set()}
+        self.adapters: set[str] = set()
         self._prompts: dict[str, int] = {}
 
     def saw_step(self, output: SchedulerOutput) -> None:
@@ -50,6 +51,7 @@ class Meter:
         for request in output.scheduled_new_reqs:
             self._prompts[request.req_id] = len(request.prompt_token_ids or ())
             computed[request.req_id] = request.num_computed_tokens
+            self.adapters.add(request.lora_request.lora_path if request.lora_request else "")
             if request.sampling_params is not None and request.sampling_params.prompt_logprobs is not None:
                 self.prompt_scored += 1
         self.resumed += len(cached.resumed_req_ids)
@@ -66,7 +68,7 @@ class Meter:
         """
         self.logits_dtypes[dtype_name(logits.dtype)] += 1
         self.columns.add(int(logits.shape[-1]))
-        neutral = {"temperature": 0.0, "top_p": 1.0, "top_k": 0}
+        neutral = {"temperature": 0.0, "top_p": 1.0, "top_k": 0, "min_p": 0.0}
         for name, seen in self.sampling.items():
             given = values.get(name)
             if given is None:
@@ -85,7 +87,15 @@ class Meter:
         plain = {name: value for name, value in vars(self).items() if isinstance(value, int)}
         dtypes = {name: dict(getattr(self, name)) for name in ("linear_dtypes", "head_dtypes", "logits_dtypes")}
         sampling = {name: sorted(seen) for name, seen in self.sampling.items()}
-        return plain | dtypes | {"columns": sorted(self.columns), "sampling": sampling}
+        return (
+            plain
+            | dtypes
+            | {
+                "columns": sorted(self.columns),
+                "sampling": sampling,
+                "adapters": sorted(self.adapters),
+            }
+        )
 
 
 def dtype_name(dtype: torch.dtype) -> str:

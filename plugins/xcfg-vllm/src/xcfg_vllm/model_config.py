@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -32,8 +33,16 @@ def quantised_as(folder: Path) -> str | None:
 
     Raises InvalidInput where there is no readable one.
     """
-    declared = _document(folder).get("quantization_config") or {}
-    return declared.get("quant_method")
+    return quantisation_entry(folder).get("quant_method")
+
+
+def quantisation_entry(folder: Path) -> Mapping[str, Any]:
+    """What ``config.json`` says of the quantisation of the weights; empty where it says nothing.
+
+    Raises InvalidInput where there is no readable one.
+    """
+    document = _document(folder)
+    return document.get("quantization_config") or document.get("compression_config") or {}
 
 
 def _document(folder: Path) -> Mapping[str, Json]:
@@ -59,6 +68,12 @@ def tensor_parallel_reason(config: Mapping[str, Json], ranks: int) -> str | None
     if shared % ranks and ranks % shared:
         return f"the model's {shared} key-value heads and {ranks} workers do not divide one another"
     return None
+
+
+def length_reason(config: Mapping[str, Json], length: int | None) -> str | None:
+    """Why sequences of ``length`` tokens are beyond the model; None where they are not. None is the model's limit."""
+    limit = _limit(config)
+    return None if length is None or length <= limit else f"the model has {limit} positions, fewer than {length}"
 
 
 def kv_cache_bytes(

@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from xcfg_vllm.layer_facts import computed_by
 from xcfg_vllm.meter import dtype_name
 
 if TYPE_CHECKING:
@@ -64,12 +65,8 @@ def logit_facts(model: torch.nn.Module) -> dict[str, float]:
 
 
 def _method(module: torch.nn.Module) -> str:
-    method = module.quant_method
-    kernel = getattr(method, "fp8_linear", None) or getattr(method, "kernel", None)
-    scheme = getattr(module, "scheme", None)
-    inner = getattr(scheme, "kernel", None) or kernel
-    parts = [type(part).__name__ for part in (method, scheme, inner) if part is not None]
-    return "/".join(parts)
+    named = computed_by(module)
+    return "/".join(named[part] for part in ("method", "scheme", "kernel") if named[part])
 
 
 def compile_facts(model: torch.nn.Module, runner: Any) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from xcfg_vllm.capabilities import contradiction, path_reason
 from xcfg_vllm.environment import FIXED, SAMPLE_BATCH
 from xcfg_vllm.knobs import KNOBS
 from xcfg_vllm.materializers import MATERIALIZERS, SCORER
-from xcfg_vllm.sampling_values import VALUES, Sampling
+from xcfg_vllm.sampling_values import KNOB_OF_VALUE, Sampling
 
 
 @hookimpl
@@ -58,7 +58,9 @@ def xcfg_reject_case(case: Case, baseline: Case) -> Rejection | None:
     reason = path_reason(
         path=str(knobs.get("rollout.scoring_path")),
         logprobs_mode=str(knobs.get("sampling.logprobs_mode")),
-        sampling=Sampling(**{name: knobs[f"sampling.{name}"] for name in VALUES if f"sampling.{name}" in knobs}),
+        sampling=Sampling(
+            **{name: knobs[knob] for name, knob in KNOB_OF_VALUE.items() if knob in knobs},
+        ),
         prefix_cache=knobs.get("execution.prefix_cache") is True,
     )
     reason = reason or contradiction(knobs)

@@ -48,6 +48,19 @@ def _prefix_cache(workers: Workers, scored: EngineScores) -> Observed:
     return True if consulted else Unobservable(f"{cache['skipped']} of {cache['lookups']} lookups were skipped")
 
 
+def _cache_state(workers: Workers, scored: EngineScores) -> Observed:
+    """Warm if every whole block of every prompt came from the cache, cold if none of any did; ``off`` without one."""
+    if not scored.cache["enabled"]:
+        return "off"
+    block = scored.cache["block_size"]
+    most = [(length - 1) // block * block for length in scored.prompt_lengths]
+    if not any(most):
+        return Unobservable(f"no prompt fills a block of {block} tokens, so warm and cold are one")
+    if list(scored.cached_tokens) == most:
+        return "warm"
+    return "mixed" if any(scored.cached_tokens) else "cold"
+
+
 def _scoring_path(workers: Workers, scored: EngineScores) -> Observed:
     """From the workers' counters: every response token but the first came out of a decode step, or none did."""
     tokens, sequences = sum(scored.response_lengths), len(scored.response_lengths)
@@ -104,14 +117,49 @@ def batch_size(live: Live) -> Observed:
     return live.batch_size if most == expected else most
 
 
+def executor_backend(live: Live) -> Observed:
+    """By the class of the live executor; a class without a name here is named itself."""
+    if live.scored is None:
+        return Unobservable("nothing was scored yet")
+    return _EXECUTORS.get(live.engine.executor, live.engine.executor)
+
+
+def adapter(live: Live) -> Observed:
+    """The adapter every scored request went through, where each worker has it on every layer it adapts."""
+    if live.scored is None:
+        return Unobservable("nothing was scored yet")
+    seen = {name for meter in live.scored.meters for name in meter["adapters"]}
+    if seen == {""}:
+        return None
+    wanted = set(live.admitted.adapter.layers) if live.admitted.adapter else set()
+    for rank, worker in enumerate(live.workers):
+        held = worker["adapters"] or {"active": [], "layers": []}
+        if len(held["active"]) != 1:
+            return Unobservable(f"worker {rank} holds {len(held['active'])} adapters in force, and one was sent")
+        if absent := sorted(wanted - set(held["layers"])):
+            return Unobservable(f"worker {rank} does not apply the adapter to {absent[0]} ({len(absent)} such layers)")
+    return joined(name or "none" for name in seen)
+
+
+_EXECUTORS = {"MultiprocExecutor": "mp", "UniProcExecutor": "uni", "RayDistributedExecutor": "ray"}
+
+
+def _quantization(live: Live) -> Observed:
+    if live.scored is None:
+        return Unobservable("nothing was scored yet")
+    return quantization(live.workers, live.admitted.declared)
+
+
 READERS: Mapping[str, Callable[[Live], Observed]] = {
     "batch.size": batch_size,
+    "rollout.quantization": _quantization,
+    "vllm.executor_backend": executor_backend,
+    "vllm.lora": adapter,
     **{
         knob: _after_scoring(read)
         for knob, read in {
             "rollout.tensor_parallel_size": _held(tensor_parallel_size),
             "rollout.dtype": activation_dtype,
-            "rollout.quantization": _held(quantization),
             "rollout.kv_cache_dtype": _held(kv_cache_dtype),
             "rollout.attention_backend": _held(attention_backend),
             "rollout.enforce_eager": _held(enforce_eager),
@@ -124,6 +172,8 @@ READERS: Mapping[str, Callable[[Live], Observed]] = {
             "execution.threads": _held(of_workers("threads")),
             "sampling.logprobs_mode": _held(logprobs_mode),
             **{f"sampling.{name}": _of_sampler(name) for name in VALUES},
+            "vllm.min_p": _of_sampler("min_p"),
+            "vllm.prefix_cache_state": _cache_state,
             "vllm.seed": _held(of_workers("seed")),
             "vllm.block_size": _of_scheduler("block_size"),
             "vllm.kv_cache_blocks": _of_scheduler("blocks"),

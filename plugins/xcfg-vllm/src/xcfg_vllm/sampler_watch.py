@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from xcfg_vllm.meter import Meter
-from xcfg_vllm.sampling_values import VALUES
+from xcfg_vllm.sampling_values import KNOB_OF_VALUE, VALUES
 
 
 def watch_sampler(sampler: Any, meter: Meter) -> str:
@@ -28,9 +28,19 @@ def _before_v1(meter: Meter) -> Any:
         if logits is None or metadata is None:
             return
         held = {name: getattr(metadata, name, None) for name in VALUES}
-        meter.saw_sampling(logits, {name: None if tensor is None else tensor.tolist() for name, tensor in held.items()})
+        values = {name: None if tensor is None else tensor.tolist() for name, tensor in held.items()}
+        meter.saw_sampling(logits, values | {"min_p": _min_p(metadata, len(logits))})
 
     return hook
+
+
+def _min_p(metadata: Any, rows: int) -> list[float] | None:
+    """What vLLM's own logits processor will cut by, per row; None where it will cut nothing."""
+    processors = metadata.logitsprocs.argmax_invariant
+    found = next((item for item in processors if type(item).__name__ == "MinPLogitsProcessor"), None)
+    if found is None or not found.min_p_count:
+        return None
+    return [found.get_min_p_by_index(row) for row in range(rows)]
 
 
 def _around_v2(sampler: Any, meter: Meter) -> Any:
@@ -39,7 +49,7 @@ def _around_v2(sampler: Any, meter: Meter) -> Any:
 
     def watched(logits: Any, expanded: Any, mapping: Any, slots: Any, *rest: Any, **named: Any) -> Any:
         states = sampler.sampling_states
-        meter.saw_sampling(logits, {name: getattr(states, name).np[slots].tolist() for name in VALUES})
+        meter.saw_sampling(logits, {name: getattr(states, name).np[slots].tolist() for name in KNOB_OF_VALUE})
         return sample(logits, expanded, mapping, slots, *rest, **named)
 
     return watched

@@ -16,6 +16,8 @@ from xcfg.model.json import Json
 from xcfg.model.kernel import BoundKernel, KernelRequest
 from xcfg.model.sample import TokenBatch
 from xcfg.plugin import HostedOperator, Prompt, Scored, ScoreRequest, ScorerIdentity, ScorerSpec, digest_checkpoint
+from xcfg_vllm.adapters import Adapter
+from xcfg_vllm.admission import admit
 from xcfg_vllm.capabilities import FORCED_DECODE
 from xcfg_vllm.engine import Engine, open_engine
 from xcfg_vllm.environment import SAMPLE_BATCH
@@ -25,9 +27,12 @@ from xcfg_vllm.limits import Limits
 from xcfg_vllm.live import Live
 from xcfg_vllm.model_config import kv_cache_bytes, read_config
 from xcfg_vllm.sampling import sample, token_ids
-from xcfg_vllm.sampling_values import VALUES, Sampling
+from xcfg_vllm.sampling_values import KNOB_OF_VALUE, Sampling
 from xcfg_vllm.scoring import TokenSequence, room, score
 from xcfg_vllm.settings import EngineSettings
+
+VERSIONS_RUN = ("0.32.",)
+"""Beginnings of the versions of vLLM that this plugin was run with; another one is recorded, not refused."""
 
 
 class VllmScorer:
@@ -42,13 +47,15 @@ class VllmScorer:
     def open(self, spec: ScorerSpec) -> None:
         """Build the engine; engine settings are fields of :class:`EngineSettings`.
 
-        Raises InvalidInput for a directory that is not a model's, and whatever vLLM raises, leaving no process.
+        Raises InvalidInput for a directory that is not a model's or whose tensors are not the model's, UnsupportedError
+        for what vLLM refuses to run, and whatever vLLM raises, leaving no process.
         """
         self._spec = spec
-        settings = engine_settings(spec)
+        admitted = admit(spec)
+        settings = engine_settings(spec, admitted.adapter)
         self._engine = engine = open_engine(settings)
         limits = Limits(vocabulary=engine.vocabulary, length=engine.cache.scheduler.max_model_len)
-        self.live = Live(engine=engine, limits=limits)
+        self.live = Live(engine=engine, limits=limits, admitted=admitted)
 
     def identity(self) -> ScorerIdentity:
         """Digests of the directory vLLM loaded, and the class and versions that read it; no optimizer exists."""
@@ -62,6 +69,12 @@ class VllmScorer:
             "vllm": vllm.__version__,
             "torch": torch.__version__,
         }
+        if self.live.admitted.unchecked:
+            recorded["tensors_unchecked"] = self.live.admitted.unchecked
+        if self.live.admitted.adapter:
+            recorded["adapter"] = self.live.admitted.adapter.digest
+        if not vllm.__version__.startswith(VERSIONS_RUN):
+            recorded["vllm_untried"] = f"this plugin was run with {', '.join(VERSIONS_RUN)}"
         if self._spec.trust_remote_code:
             recorded["trust_remote_code"] = True
         return ScorerIdentity(
@@ -96,7 +109,8 @@ class VllmScorer:
             [TokenSequence(prompt_ids=batch.prompts[place], response_ids=batch.responses[place]) for place in places],
             path=path,
             batch_size=live.batch_size,
-            sampling=Sampling(**{name: request.settings[name] for name in VALUES if name in request.settings}),
+            sampling=Sampling(**{name: request.settings[name] for name in KNOB_OF_VALUE if name in request.settings}),
+            cache_state=request.settings.get("prefix_cache_state"),
         )
         live.workers = live.engine.worker_facts()
         rows = [np.zeros(0, dtype=np.float32)] * len(batch.ids)
@@ -138,8 +152,8 @@ class VllmScorer:
             engine.close()
 
 
-def engine_settings(spec: ScorerSpec) -> EngineSettings:
-    """The settings of the engine a specification asks for, with the size of its KV cache."""
+def engine_settings(spec: ScorerSpec, adapter: Adapter | None = None) -> EngineSettings:
+    """The settings of the engine a specification asks for, with the size of its KV cache and room for its adapter."""
     config = read_config(spec.checkpoint)
     chosen = EngineSettings(
         model=str(spec.checkpoint),
@@ -150,6 +164,7 @@ def engine_settings(spec: ScorerSpec) -> EngineSettings:
             ranks=spec.engine.get("tensor_parallel_size", 1),
             length=spec.engine.get("max_model_len"),
         ),
+        lora_room=adapter.room if adapter else 0,
         **spec.engine,
     )
     return chosen

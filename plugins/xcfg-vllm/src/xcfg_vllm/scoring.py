@@ -20,6 +20,9 @@ from xcfg_vllm.sampling_values import Sampling
 if TYPE_CHECKING:
     from xcfg_vllm.engine import Engine
 
+COLD = "cold"
+"""State of the prefix cache: emptied before a pass and not filled."""
+
 
 @frozen(kw_only=True)
 class TokenSequence:
@@ -39,6 +42,7 @@ class EngineScores:
     logprobs: tuple[NDArray[np.float32], ...]
     cached_tokens: tuple[int, ...]
     response_lengths: tuple[int, ...]
+    prompt_lengths: tuple[int, ...] = ()
     meters: tuple[dict[str, Any], ...]
     cache: dict[str, Any]
     path: str
@@ -51,11 +55,13 @@ def score(
     path: str = FORCED_DECODE,
     batch_size: int,
     sampling: Sampling | None = None,
+    cache_state: str | None = None,
 ) -> EngineScores:
     """Score every response token given all tokens before it, ``batch_size`` sequences submitted together.
 
-    The prefix cache is emptied first and then, where it is on, filled with the prompts, outside the counters: the
-    outcome depends on nothing that ran before. Every prompt and response has a token and fits the engine.
+    The prefix cache is emptied first and then, where it is on and ``cache_state`` is not ``cold``, filled with the
+    prompts, outside the counters: the outcome depends on nothing that ran before. Every prompt and response has a
+    token and fits the engine.
     Raises UnsupportedError, EngineFault (a token not forced, a preemption, a missing logprob), WorkerDied.
     """
     sampling = sampling or Sampling()
@@ -64,7 +70,7 @@ def score(
     if reason:
         raise UnsupportedError(reason, where="rollout.scoring_path")
     engine.reset_cache()
-    if cached:
+    if cached and cache_state != COLD:
         engine.generate([s.prompt_ids for s in sequences], [sampling.params(max_tokens=1) for _ in sequences])
     engine.meters(reset=True)
     engine.cache.reset()
@@ -86,6 +92,7 @@ def score(
         logprobs=tuple(logprobs),
         cached_tokens=tuple(reused_tokens),
         response_lengths=tuple(len(sequence.response_ids) for sequence in sequences),
+        prompt_lengths=tuple(len(sequence.prompt_ids) for sequence in sequences),
         meters=tuple(meters),
         cache=engine.cache.facts(),
         path=path,

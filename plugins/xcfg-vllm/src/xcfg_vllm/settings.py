@@ -8,6 +8,7 @@ from attrs import field, frozen, validators
 
 from xcfg_vllm.kv_names import requested_name
 
+EXECUTOR_BACKENDS = ("mp", "uni")
 LOGPROBS_MODES = ("raw_logprobs", "processed_logprobs")
 
 
@@ -16,7 +17,8 @@ class EngineSettings:
     """Everything that decides how ``vllm.LLM`` is built. Changing any of these needs a new process.
 
     None leaves a value to vLLM; what it chose is read back from the workers. ``kv_cache_memory_bytes`` is per worker
-    and always explicit: vLLM's own default takes nearly all memory.
+    and always explicit: vLLM's own default takes nearly all memory. ``lora`` is an adapter's folder, ``lora_room`` the
+    rank that room is made for.
     """
 
     model: str
@@ -38,6 +40,9 @@ class EngineSettings:
     max_num_seqs: int | None = None
     max_num_batched_tokens: int | None = None
     trust_remote_code: bool = False
+    executor_backend: str = field(default="mp", validator=validators.in_(EXECUTOR_BACKENDS))
+    lora: str | None = None
+    lora_room: int = 0
 
     def llm_arguments(self) -> dict[str, Any]:
         """Keyword arguments for ``vllm.LLM``, without those that wire in forcing and the worker probe."""
@@ -49,6 +54,7 @@ class EngineSettings:
             "kv_cache_dtype": requested_name(self.kv_cache_dtype),
             "logprobs_mode": self.logprobs_mode,
             "seed": self.seed,
+            "distributed_executor_backend": self.executor_backend,
             "trust_remote_code": self.trust_remote_code,
         }
         chosen = {
@@ -63,6 +69,8 @@ class EngineSettings:
             "max_num_batched_tokens": self.max_num_batched_tokens,
         }
         arguments |= {name: value for name, value in chosen.items() if value is not None}
+        if self.lora is not None:
+            arguments |= {"enable_lora": True, "max_loras": 1, "max_lora_rank": self.lora_room}
         if self.attention_backend is not None:
             arguments["attention_config"] = {"backend": self.attention_backend}
         if self.compile_mode is not None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from xcfg_vllm.adapter_facts import adapter_facts
+from xcfg_vllm.layer_facts import int8_sums, linear_facts
 from xcfg_vllm.meter import Meter, dtype_name
 from xcfg_vllm.model_facts import attention_facts, compile_facts, logit_facts, parallel_facts, weight_facts
 from xcfg_vllm.sampler_watch import watch_sampler
@@ -55,7 +57,10 @@ class WorkerProbe:
         return {
             "attention": attention_facts(context),
             "weights": weight_facts(model),
+            "linears": linear_facts(model),
+            "int8_sums": int8_sums(model),
             "quantization": self.vllm_config.model_config.quantization,
+            "adapters": adapter_facts(model, runner),
             "compile": compile_facts(model, runner),
             "parallel": parallel_facts(),
             "logits": logit_facts(model),
@@ -97,6 +102,7 @@ def _meter_steps(runner: Any, meter: Meter) -> None:
 
 def _meter_dtypes(model: Any, meter: Meter, *, linears: bool) -> int:
     """Record input dtypes of the head and, unless compiled, of every linear layer. Returns linear layers hooked."""
+    from vllm.lora.layers.base_linear import BaseLinearLayerWithLoRA
     from vllm.model_executor.layers.linear import LinearBase
     from vllm.model_executor.layers.logits_processor import LogitsProcessor
 
@@ -104,7 +110,7 @@ def _meter_dtypes(model: Any, meter: Meter, *, linears: bool) -> int:
     for module in model.modules():
         if isinstance(module, LogitsProcessor):
             module.register_forward_pre_hook(_saw_dtype(meter, "head_dtypes", 1), with_kwargs=True)
-        elif linears and isinstance(module, LinearBase):
+        elif linears and isinstance(module, LinearBase | BaseLinearLayerWithLoRA):
             module.register_forward_pre_hook(_saw_dtype(meter, "linear_dtypes", 0), with_kwargs=True)
             hooked += 1
     return hooked

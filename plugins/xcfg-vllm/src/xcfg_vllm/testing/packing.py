@@ -12,7 +12,10 @@ AWQ_ORDER = (0, 2, 4, 6, 1, 3, 5, 7)
 
 
 def packed_columns(codes: torch.Tensor, order: tuple[int, ...] = tuple(range(8))) -> torch.Tensor:
-    """``codes`` [rows, columns] from 0 to 15 to int32 [rows, columns / 8]; nibble i holds column ``order[i]`` of eight."""
+    """``codes`` [rows, columns] from 0 to 15 to int32 [rows, columns / 8].
+
+    Nibble i, lowest first, holds column ``order[i]`` of eight.
+    """
     import torch
 
     rows, columns = codes.shape

@@ -20,8 +20,8 @@ _WEIGHTS = ("*.safetensors", "*.safetensors.index.json", "config.json", DECLARAT
 def make_quantized(base: Path, folder: Path, scheme: str) -> Path:
     """Quantise every linear layer inside the decoder of ``base`` and write the model directory ``folder``.
 
-    Embedding, norms and head keep their values and dtype. The same base gives the same bytes. Raises InvalidInput for an
-    unknown scheme, a folder that holds something, and a base that is quantised already.
+    Embedding, norms and head keep their values and dtype. The same base gives the same bytes. Raises InvalidInput for
+    an unknown scheme, a folder that holds something, and a base that is quantised already.
     """
     import torch
     from safetensors.torch import load_file, save_file

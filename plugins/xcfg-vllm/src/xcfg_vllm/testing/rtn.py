@@ -1,4 +1,4 @@
-"""Round-to-nearest quantisation of one weight matrix [outputs, inputs]: no calibration, no state, the same bits always."""
+"""Round-to-nearest quantisation of one weight matrix [outputs, inputs]: no calibration, always the same bits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Quantised checkpoints as files hold them: the tensors of a linear layer and the entry in ``config.json``, by scheme."""
+"""Quantised checkpoints as files hold them: a linear layer's tensors and the entry in ``config.json``, by scheme."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Tensors = Mapping[str, "torch.Tensor"]
 
 @frozen(kw_only=True)
 class Scheme:
-    """``tensors`` of a weight [outputs, inputs] by suffix, and what ``config.json`` says under ``quantization_config``."""
+    """``tensors`` of a weight [outputs, inputs] by suffix, and ``config``: the entry ``quantization_config``."""
 
     tensors: Callable[[torch.Tensor], Tensors]
     config: Mapping[str, Any]
@@ -99,9 +99,7 @@ def _numbers(bits: int, kind: str, strategy: str, *, dynamic: bool = False, grou
 SCHEMES: Mapping[str, Scheme] = {
     "w8a8-int8": Scheme(
         tensors=_int8,
-        config=_compressed(
-            "int-quantized", _numbers(8, "int", "channel"), _numbers(8, "int", "token", dynamic=True)
-        ),
+        config=_compressed("int-quantized", _numbers(8, "int", "channel"), _numbers(8, "int", "token", dynamic=True)),
     ),
     "w8a8-fp8": Scheme(
         tensors=_fp8,
@@ -114,7 +112,14 @@ SCHEMES: Mapping[str, Scheme] = {
     ),
     "gptq": Scheme(
         tensors=_gptq,
-        config={"quant_method": "gptq", "bits": 4, "group_size": GROUP, "desc_act": False, "sym": True, "lm_head": False},
+        config={
+            "quant_method": "gptq",
+            "bits": 4,
+            "group_size": GROUP,
+            "desc_act": False,
+            "sym": True,
+            "lm_head": False,
+        },
     ),
     "awq": Scheme(
         tensors=_awq,
