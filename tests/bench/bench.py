@@ -10,7 +10,7 @@ import tempfile
 import time
 from pathlib import Path
 
-import engines
+import engines as costs
 import kernels
 import overhead
 import planning
@@ -64,7 +64,7 @@ def main() -> None:
     search.main()
     kernels.main()
     overhead.main()
-    engines.main([])
+    costs.main([])
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(scratch)
         for label in ("first run", "second run"):

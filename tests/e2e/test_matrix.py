@@ -20,7 +20,8 @@ TRYING = runpy.run_path(str(MATRIX / "trying.py"))
 @pytest.mark.parametrize("name", BENCHES["BENCHES"])
 def test_what_comes_of_every_value(name, tmp_path) -> None:
     bench = BENCHES["BENCHES"][name]
-    found = TRYING["matrix"](bench, BENCHES["COUNTS"], TRYING["run"](bench, BENCHES["COUNTS"], tmp_path))
+    values = list(TRYING["every_value"](bench, BENCHES["COUNTS"]))
+    found = TRYING["matrix"](bench, values, TRYING["run"](bench, values, tmp_path))
     known = json.loads((ROOT / bench.package / "compatibility.json").read_text())["scorers"]
     (said,) = [item for item in known if (item["scorer"], item["role"]) == (bench.scorer, bench.role)]
     assert said["engine"] == found["engine"], "another version: run tests/matrix/run.py and read what changed"

@@ -97,12 +97,17 @@ VLLM = Bench(
     },
 )
 
+ROUTES = {
+    "torch.forward=chunked_prefill": {"torch.prefill_chunk": 4},
+    "torch.prefill_chunk=4": {"torch.forward": "chunked_prefill"},
+}
 TORCH = Bench(
     scorer="torch",
     role="training",
     engine=("torch", "transformers"),
     package="plugins/xcfg-torch/src/xcfg_torch",
     baseline=PLAIN,
+    beside=ROUTES,
 )
 TORCH_ROLLOUT = Bench(
     scorer="torch",
@@ -111,6 +116,10 @@ TORCH_ROLLOUT = Bench(
     package=TORCH.package,
     baseline=PLAIN,
     values={"rollout.tensor_parallel_size": (1, 2)},
+    beside={
+        "rollout.chunked_prefill=True": {"torch.rollout_prefill_chunk": 4},
+        "torch.rollout_prefill_chunk=4": {"rollout.chunked_prefill": True},
+    },
 )
 FSDP = Bench(
     scorer="fsdp",
@@ -152,6 +161,11 @@ DEEPSPEED = Bench(
         "deepspeed.zero_stage=1": {"training.sharding": "unsharded"},
         "deepspeed.zero_stage=2": {"training.sharding": "unsharded"},
         "deepspeed.init_inference=True": {"training.sharding": "unsharded"},
+        "execution.collective=shm": {
+            "training.sharding": "unsharded",
+            "deepspeed.init_inference": True,
+            "training.tensor_parallel_size": 2,
+        },
         "training.compile=True": {"training.sharding": "unsharded"},
         "training.tensor_parallel_size=2": {"training.sharding": "unsharded", "deepspeed.init_inference": True},
         "training.tensor_parallel_size=3": {
@@ -182,6 +196,7 @@ TORCH_TP = Bench(
     engine=("torch", "transformers", "accelerate"),
     package=TORCH.package,
     baseline={**PLAIN, "training.tensor_parallel_size": 2},
+    beside=ROUTES,
 )
 BENCHES: Mapping[str, Bench] = {
     f"{item.scorer}-{item.role}": item

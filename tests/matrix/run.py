@@ -1,4 +1,7 @@
-"""Writes ``compatibility.json`` of the plugins, by running: ``python tests/matrix/run.py [SCORER-ROLE ...]``."""
+"""Writes ``compatibility.json`` of a plugin, by running: ``python tests/matrix/run.py SCORER-ROLE [KNOB ...]``.
+
+With knobs, only these are tried again, and the other rows are kept.
+"""
 
 from __future__ import annotations
 
@@ -6,29 +9,36 @@ import json
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from benches import BENCHES, COUNTS
-from trying import ROOT, matrix, run
+from trying import ROOT, every_value, matrix, run
 
 FILE = "compatibility.json"
-
-
-def main(names: list[str]) -> None:
-    """Tries the named benches, or all; what else a file holds is kept."""
-    for name in names or list(BENCHES):
-        bench = BENCHES[name]
-        with tempfile.TemporaryDirectory() as folder:
-            found = matrix(bench, COUNTS, run(bench, COUNTS, Path(folder)))
-        path = ROOT / bench.package / FILE
-        known = json.loads(path.read_text())["scorers"] if path.exists() else []
-        others = [item for item in known if (item["scorer"], item["role"]) != (bench.scorer, bench.role)]
-        scorers = sorted([*others, found], key=lambda item: (item["scorer"], item["role"]))
-        path.write_text(json.dumps({"schema": "xcfg.compatibility/1", "scorers": scorers}, indent=1) + "\n")
-        counts = {word: sum(row["outcome"] == word for row in found["tried"]) for word in OUTCOMES}
-        print(name, ", ".join(f"{count} {word}" for word, count in counts.items()), flush=True)
-
-
 OUTCOMES = ("applied", "refused", "substituted")
 
+
+def main(name: str, knobs: list[str]) -> None:
+    """Tries one bench and writes what came of it among what its plugin's file holds."""
+    bench = BENCHES[name]
+    with tempfile.TemporaryDirectory() as folder:
+        values = list(every_value(bench, COUNTS, knobs))
+        found = matrix(bench, values, run(bench, values, Path(folder)))
+    path = ROOT / bench.package / FILE
+    known = json.loads(path.read_text())["scorers"] if path.exists() else []
+    own = [item for item in known if (item["scorer"], item["role"]) == (bench.scorer, bench.role)]
+    if knobs:
+        kept = [row for item in own for row in item["tried"] if row["knob"] not in knobs]
+        found["tried"] = sorted([*kept, *found["tried"]], key=lambda row: row["knob"])
+    scorers = [found, *(item for item in known if item not in own)]
+    scorers.sort(key=lambda item: (item["scorer"], item["role"]))
+    path.write_text(json.dumps({"schema": "xcfg.compatibility/1", "scorers": scorers}, indent=1) + "\n")
+    print(name, ", ".join(f"{_count(found, word)} {word}" for word in OUTCOMES), flush=True)
+
+
+def _count(found: dict[str, Any], outcome: str) -> int:
+    return sum(row["outcome"] == outcome for row in found["tried"])
+
+
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(sys.argv[1], sys.argv[2:])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -23,13 +23,20 @@ TOKENS = ({"id": "a", "prompt_ids": [5, 9, 60, 33, 7], "response_ids": [8, 200, 
 OTHER = {"rollout": "training", "training": "rollout"}
 
 
-def every_value(bench: Any, counts: Mapping[str, tuple[Any, ...]]) -> Iterator[tuple[str, Any]]:
-    """(knob, value) of all that the scorer applies in this role. Raises LookupError for a knob without values."""
+def every_value(
+    bench: Any, counts: Mapping[str, tuple[Any, ...]], only: Collection[str] = ()
+) -> Iterator[tuple[str, Any]]:
+    """(knob, value) of all that the scorer applies in this role, or of the knobs ``only``.
+
+    Raises LookupError for a knob without values.
+    """
     registry = load_registry()
     knobs = registry.knobs()
     for name, how in sorted(registry.materializers(bench.scorer).items()):
         knob = knobs[name]
         if how.inapplicable or not knob.applies_to(Role(bench.role)) or name in bench.left_out:
+            continue
+        if only and name not in only:
             continue
         switch = (True, False) if knob.domain.kind is Kind.BOOL else ()
         own = bench.values.get(name) or knob.domain.values or switch or counts.get(name)
@@ -39,13 +46,13 @@ def every_value(bench: Any, counts: Mapping[str, tuple[Any, ...]]) -> Iterator[t
         yield from ((name, value) for value in {canonical(item): item for item in (*own, *more)}.values())
 
 
-def experiment_of(bench: Any, counts: Mapping[str, tuple[Any, ...]]) -> dict[str, Any]:
+def experiment_of(bench: Any, values: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     """An experiment with a case for each value that the baseline does not have."""
-    cases = []
-    for knob, value in every_value(bench, counts):
-        wanted = {knob: value, **bench.besides(knob, value)}
-        if any(bench.baseline.get(name, _UNSAID) != item for name, item in wanted.items()):
-            cases.append({"name": case_name(knob, value), "set": wanted})
+    cases = {
+        case_name(bench, knob, value): {knob: value, **bench.besides(knob, value)}
+        for knob, value in values
+        if not in_baseline(bench, knob, value)
+    }
     sides = {role: {"scorer": bench.scorer if role == bench.role else "torch"} for role in OTHER}
     return {
         "schema": "xcfg.experiment/1",
@@ -54,39 +61,56 @@ def experiment_of(bench: Any, counts: Mapping[str, tuple[Any, ...]]) -> dict[str
         **sides,
         "tokens": {"recorded": "tokens.jsonl"},
         "baseline": dict(bench.baseline),
-        "cases": cases,
+        "cases": [{"name": name, "set": chosen} for name, chosen in cases.items()],
     }
 
 
-def case_name(knob: str, value: Any) -> str:
-    """The name of the case in which a knob has a value."""
-    return f"{knob}={json.dumps(value)}"
+def in_baseline(bench: Any, knob: str, value: Any) -> bool:
+    """Whether the baseline has this value, said or by default, and whatever it is tried beside."""
+    knobs = load_registry().knobs()
+    wanted = {knob: value, **bench.besides(knob, value)}
+    return all(
+        canonical(bench.baseline.get(name, knobs[name].default)) == canonical(item) for name, item in wanted.items()
+    )
 
 
-_UNSAID = object()
+def case_name(bench: Any, knob: str, value: Any) -> str:
+    """The name of the case in which a knob has a value: all that it sets, so that two values may share one."""
+    chosen = {knob: value, **bench.besides(knob, value)}
+    return ", ".join(f"{name}={json.dumps(item)}" for name, item in sorted(chosen.items()))
 
 
-def run(bench: Any, counts: Mapping[str, tuple[Any, ...]], folder: Path) -> dict[str, Any]:
-    """Run all cases; the document that ``xcfg run`` prints. Raises RuntimeError where it prints none."""
+def run(bench: Any, values: Iterable[tuple[str, Any]], folder: Path) -> dict[str, Any]:
+    """Run all cases; those that were planned and those that ran, by name. Raises RuntimeError where nothing is."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "tokens.jsonl").write_text("".join(json.dumps(item) + "\n" for item in TOKENS))
     path = folder / "experiment.json"
-    path.write_text(json.dumps(experiment_of(bench, counts), indent=1))
-    command = [sys.executable, "-m", "xcfg.cli", "run", str(path), "--out", str(folder / "out"), "--json"]
-    done = subprocess.run([*command, "--max-cases", "2000"], stdout=subprocess.PIPE, text=True, check=False)
-    document = json.loads(done.stdout)
+    path.write_text(json.dumps(experiment_of(bench, values), indent=1))
+    planned = _xcfg("plan", str(path), "--max-cases", "2000")
+    ran = _xcfg("run", str(path), "--max-cases", "2000", "--out", str(folder / "out"))
+    rejected = {case["name"]: case["rejected"] for case in planned["cases"] if case["rejected"] is not None}
+    return {"rejected": rejected, "ran": {case["name"]: case for case in ran["cases"]}}
+
+
+def _xcfg(*arguments: str) -> dict[str, Any]:
+    command = [sys.executable, "-m", "xcfg.cli", *arguments, "--json"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    document: dict[str, Any] = json.loads(done.stdout)
     if "cases" not in document:
         raise RuntimeError(done.stdout)
     return document
 
 
-def matrix(bench: Any, counts: Mapping[str, tuple[Any, ...]], document: Mapping[str, Any]) -> dict[str, Any]:
-    """What came of every value, as ``compatibility.json`` holds it."""
-    cases = {case["name"]: case for case in document["cases"]}
+def matrix(bench: Any, values: Iterable[tuple[str, Any]], found: Mapping[str, Any]) -> dict[str, Any]:
+    """What came of the values, as ``compatibility.json`` holds it. Raises KeyError for a case that is nowhere."""
     rows = []
-    for knob, value in every_value(bench, counts):
-        case = cases.get(case_name(knob, value), cases["baseline"])
-        row = {"knob": knob, "value": value, **outcome(knob, bench.role, case)}
+    for knob, value in values:
+        name = "baseline" if in_baseline(bench, knob, value) else case_name(bench, knob, value)
+        if name in found["rejected"]:
+            said = {"outcome": "refused", "reason": found["rejected"][name]}
+        else:
+            said = outcome(knob, bench.role, found["ran"][name])
+        row = {"knob": knob, "value": value, **said}
         beside = bench.besides(knob, value)
         rows.append({**row, "beside": dict(beside)} if beside else row)
     engine = {name: metadata.version(name) for name in bench.engine}

@@ -12,7 +12,7 @@ FUSED = "fused"
 UNFUSED = "unfused"
 NORM_KERNELS = (FUSED, UNFUSED)
 
-_CLOSE = 1e-5  # relative; two orders of the same float32 operations
+_CLOSE = 2**-16  # relative; two orders of the same float32 operations
 
 
 def compute_norms_by(model: Any, kernel: str) -> None:

@@ -45,7 +45,7 @@ def dtype_reason(dtype: str | None, checkpoint: str | None) -> str | None:
 
     if method not in QUANTIZATION_METHODS:
         return f"to vLLM this is an {unknown('quantization', method, QUANTIZATION_METHODS)}"
-    kind = get_quantization_config(method)
+    kind: Any = get_quantization_config(method)
     listed = kind.get_supported_act_dtypes  # of one method vLLM wrote it for instances
     taken = [str(item).removeprefix("torch.") for item in (listed() if ismethod(listed) else listed(kind))]
     return None if dtype in taken else f"vLLM computes {method} checkpoints in {' or '.join(taken)} only"

@@ -155,7 +155,7 @@ TRIALS: tuple[Trial, ...] = (
         _other("execution.compile_mode", "STOCK_TORCH_COMPILE", "NONE", "the CPU worker compiles nothing under it"),
         rollout__enforce_eager=None,
     ),
-    _alone(_refused("rollout.tensor_parallel_size", 3, "cannot be dealt evenly to 3")),
+    _alone(_refused("rollout.tensor_parallel_size", 3, "do not divide one another")),
     _alone(_refused("rollout.quantization", "fp8", "no CPU kernel for fp8")),
     _alone(_refused("rollout.quantization", "int3", "unknown quantization")),
     _alone(_refused("rollout.attention_backend", "NOPE", "unknown attention backend")),
