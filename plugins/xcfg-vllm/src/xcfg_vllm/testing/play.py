@@ -27,8 +27,6 @@ from xcfg.model.scorer import Role
 from xcfg.plugin import ScoreRequest, ScorerSpec, Settings
 from xcfg_vllm.environment import FIXED
 
-SCORERS = {"vllm": "xcfg_vllm.scorer:VllmScorer", "vllm-server": "xcfg_vllm.server.scorer:ServerScorer"}
-
 
 def play(
     folder: Path,
@@ -36,8 +34,6 @@ def play(
     batch: TokenBatch,
     knobs: Mapping[str, Json],
     steps: Sequence[Mapping[str, Json]] = ({},),
-    *,
-    scorer: str = "vllm",
 ) -> dict[str, Any]:
     """Open one engine with ``knobs`` and score ``batch`` once for each of ``steps`` (request-time knobs).
 
@@ -47,7 +43,6 @@ def play(
     """
     folder.mkdir(parents=True, exist_ok=True)
     asked = {
-        "scorer": scorer,
         "checkpoint": str(checkpoint),
         "batch": unstructure(batch),
         "knobs": dict(knobs),
@@ -80,15 +75,15 @@ def main(folder: Path) -> None:
 
 
 def _play(asked: Mapping[str, Any]) -> dict[str, Any]:
-    from xcfg.plugin.target import resolve
     from xcfg_vllm.materialize import VllmMaterializer
+    from xcfg_vllm.scorer import VllmScorer
 
     started = time.perf_counter()
     batch = structure(asked["batch"], TokenBatch)
-    settings = _settings(VllmMaterializer(), asked["knobs"], asked["checkpoint"])
+    settings = _settings(VllmMaterializer(), asked["knobs"])
     os.environ.update(settings.env)
     _probe(VllmMaterializer(), asked["knobs"], asked["checkpoint"])
-    scorer = resolve(SCORERS[asked["scorer"]])()
+    scorer = VllmScorer()
     spec = ScorerSpec(
         role=Role.ROLLOUT,
         checkpoint=Path(asked["checkpoint"]),
@@ -102,7 +97,7 @@ def _play(asked: Mapping[str, Any]) -> dict[str, Any]:
         opened = time.perf_counter()
         identity = unstructure(scorer.identity())
         before = scorer.state_digest()
-        steps = [_step(scorer, batch, {**asked["knobs"], **step}, settings) for step in asked["steps"]]
+        steps = [_step(scorer, batch, {**asked["knobs"], **step}) for step in asked["steps"]]
         unchanged = scorer.state_digest() == before
     finally:
         scorer.close()
@@ -110,7 +105,7 @@ def _play(asked: Mapping[str, Any]) -> dict[str, Any]:
     return {"identity": thaw(identity), "steps": steps, "unchanged": unchanged, "seconds": seconds}
 
 
-def _settings(materializer: Any, knobs: Mapping[str, Json], checkpoint: str) -> Settings:
+def _settings(materializer: Any, knobs: Mapping[str, Json]) -> Settings:
     settings = Settings()
     for knob, value in knobs.items():
         materializer.apply(knob, value, settings)
@@ -124,12 +119,12 @@ def _probe(materializer: Any, knobs: Mapping[str, Json], checkpoint: str) -> Non
             raise UnsupportedError(f"{knob} = {value}: {found.reason}", where=knob)
 
 
-def _step(scorer: Any, batch: TokenBatch, knobs: Mapping[str, Json], opened_with: Settings) -> dict[str, Any]:
+def _step(scorer: Any, batch: TokenBatch, knobs: Mapping[str, Json]) -> dict[str, Any]:
     from xcfg_vllm.materialize import VllmMaterializer
     from xcfg_vllm.readback import READERS
 
     materializer = VllmMaterializer()
-    request = _settings(materializer, knobs, "").request
+    request = _settings(materializer, knobs).request
     started = time.perf_counter()
     try:
         scored = scorer.score(batch, ScoreRequest(settings=request))
