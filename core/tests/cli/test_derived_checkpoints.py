@@ -44,6 +44,8 @@ def test_a_copy_is_one_change_and_its_comparison_says_what_it_assumes(xcfg, copi
     shown = xcfg("show", tmp_path / "out", copy["id"], "--json").document
     held = shown["case"]["knobs"]["rollout.weights"]
     assert (held["requested"], held["observed"], held["state"]) == ("int8", "int8", "applied")
+    held = xcfg("show", tmp_path / "out", own["id"], "--json").document["case"]["knobs"]["rollout.weights"]
+    assert (held["observed"], held["state"]) == (digest_checkpoint(tmp_path / "model").weights, "applied")
     assert "not proven equal, assumed: checkpoint_digest" in xcfg("show", tmp_path / "out", copy["id"]).out
 
 

@@ -94,6 +94,7 @@ def _shm_level() -> int:
     return 0 if operator is None else int(operator.vector_kernel_level())
 
 
+@full  # DeepSpeed compiles its operator first
 def test_tensor_parallel_over_two_ranks(checkpoint, batch, tmp_path) -> None:
     carried = "shm" if _shm_level() >= 1 else "gloo"
     _tensor_parallel(checkpoint, batch, tmp_path, 2, "float32", carried)

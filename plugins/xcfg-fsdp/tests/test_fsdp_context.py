@@ -25,7 +25,7 @@ LAUNCHES = {
 }
 
 
-@pytest.fixture(scope="module", params=list(LAUNCHES))
+@pytest.fixture(scope="module", params=["two", pytest.param("four", marks=pytest.mark.full)])
 def launched(request, checkpoint, batch, tmp_path_factory):
     """(ranks, requested knobs, one document a rank)."""
     ranks, knobs = LAUNCHES[request.param]

@@ -10,9 +10,10 @@ from xcfg_torch.testing.cases import played as torch_played
 from xcfg_torch.testing.ranks import joined, play_ranks
 
 PARALLEL = {"full_shard": {"shard": 2}, "hybrid": {"replicate": 2, "shard": 1}}
+OTHERS = ("unsharded", "hybrid")
 
 
-@pytest.fixture(scope="module", params=list(PARALLEL))
+@pytest.fixture(scope="module", params=["full_shard", *(pytest.param(name, marks=pytest.mark.full) for name in OTHERS)])
 def launched(request, checkpoint, batch, tmp_path_factory):
     """(sharding, requested knobs, one document a rank) of two passes over seven sequences in batches of three."""
     sharding = request.param

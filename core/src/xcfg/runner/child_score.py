@@ -86,10 +86,10 @@ def _readings(
 
 
 def _weights_reading(value: Json, loaded: str, known: Mapping[str, Json]) -> KnobReading:
-    """Which copy of the checkpoint it is whose digest the scorer proves."""
+    """Which copy of the checkpoint it is whose digest the scorer proves; of the checkpoint itself that digest."""
     if loaded not in known:
         return KnobReading(materialized=value, unobservable=f"weights of digest {loaded:.12} are no known copy")
-    return KnobReading(materialized=value, observed=known[loaded])
+    return KnobReading(materialized=value, observed=loaded if known[loaded] is None else known[loaded])
 
 
 def _kernel_reading(value: Json, bound: BoundKernel | None) -> KnobReading:
