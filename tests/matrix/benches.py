@@ -33,7 +33,6 @@ COUNTS: Mapping[str, tuple[Any, ...]] = {
 """Values of knobs whose domain does not list them, whatever the scorer."""
 
 PROCESSED = {"sampling.logprobs_mode": "processed_logprobs"}
-COMPILED = {"rollout.enforce_eager": False}
 
 
 @frozen(kw_only=True)

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 from xcfg.model.ids import canonical
 from xcfg.model.knob import Kind
 from xcfg.model.scorer import Role
-from xcfg.plugin.registry import load_registry
+from xcfg.plugin.registry import Registry, load_registry
 
 ROOT = Path(__file__).parents[2]
 MODEL = ROOT / "docs/examples/qwen3-tiny"
@@ -23,6 +24,12 @@ TOKENS = ({"id": "a", "prompt_ids": [5, 9, 60, 33, 7], "response_ids": [8, 200, 
 OTHER = {"rollout": "training", "training": "rollout"}
 
 
+@cache
+def _registry() -> Registry:
+    """The plugins, loaded once."""
+    return load_registry()
+
+
 def every_value(
     bench: Any, counts: Mapping[str, tuple[Any, ...]], only: Collection[str] = ()
 ) -> Iterator[tuple[str, Any]]:
@@ -30,7 +37,7 @@ def every_value(
 
     Raises LookupError for a knob without values.
     """
-    registry = load_registry()
+    registry = _registry()
     knobs = registry.knobs()
     for name, how in sorted(registry.materializers(bench.scorer).items()):
         knob = knobs[name]
@@ -67,7 +74,7 @@ def experiment_of(bench: Any, values: Iterable[tuple[str, Any]]) -> dict[str, An
 
 def in_baseline(bench: Any, knob: str, value: Any) -> bool:
     """Whether the baseline has this value, said or by default, and whatever it is tried beside."""
-    knobs = load_registry().knobs()
+    knobs = _registry().knobs()
     wanted = {knob: value, **bench.besides(knob, value)}
     return all(
         canonical(bench.baseline.get(name, knobs[name].default)) == canonical(item) for name, item in wanted.items()

@@ -28,7 +28,7 @@ def summary(matrix: Compatibility) -> dict[str, Json]:
         "role": matrix.role.value,
         "device": matrix.device,
         "engine": dict(matrix.engine),
-        "installed": {name: _version(name) for name in matrix.engine},
+        "installed": {name: installed_version(name) for name in matrix.engine},
         **{outcome.value: matrix.count(outcome) for outcome in Outcome},
     }
 
@@ -57,7 +57,8 @@ def known_trouble(session: Session, experiment: Path, matrices: Sequence[Compati
     return list(found.values())
 
 
-def _version(distribution: str) -> str | None:
+def installed_version(distribution: str) -> str | None:
+    """The version of a distribution; None where it is not there."""
     try:
         return metadata.version(distribution)
     except metadata.PackageNotFoundError:

@@ -85,7 +85,8 @@ def _pair(
         return _invalid(base, mismatches), None
     known = positions_known(rollout.samples)
     findings = (*base.findings, *replica_findings(ids, "rollout", left), *replica_findings(ids, "training", right))
-    assumed = [*[CHECKPOINT] * declared_kin(rollout.identity, training.identity), *["position_ids"] * (not known)]
+    unproven = {CHECKPOINT: declared_kin(rollout.identity, training.identity), "position_ids": not known}
+    assumed = [name for name, holds in unproven.items() if holds]
     base = evolve(base, assumed=assumed, findings=findings)
     pairs = row_pairs(ids, left, right)
     tokens = pairs.tokens(worst_pairs(pairs))

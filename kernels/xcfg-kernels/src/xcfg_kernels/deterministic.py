@@ -73,7 +73,7 @@ class Deterministic:
         if isinstance(capability, Unsupported):
             raise ValueError(capability.reason)
         options = {**DETERMINISTIC_OPTIONS, **request.options}
-        reduction = ReductionSpec(scheme=Scheme(options["scheme"]), block=options["block"])
+        reduction = _reduction(options)
         width = reduction.width(request.vocab_size) if reduction.scheme is Scheme.CANONICAL_BLOCKS else 0
         sharding = None if request.sharding is None else ShardingSpec(**request.sharding)
         implementation = str(options["implementation"])
@@ -94,14 +94,16 @@ class Deterministic:
         return BoundKernel(backend=self.id, concrete=f"xcfg_kernels.logprob.selected_logprob ({how})", build=build)
 
 
+def _reduction(options: Mapping[str, Json]) -> ReductionSpec:
+    return ReductionSpec(scheme=Scheme(options["scheme"]), block=options["block"])
+
+
 def _sharding_fault(request: KernelRequest) -> str:
     """Why these shards cannot be reduced so; the bounds of ``canonical_blocks`` are those of a shard's blocks."""
     if request.sharding is None:
         return ""
-    options = {**DETERMINISTIC_OPTIONS, **request.options}
-    reduction = ReductionSpec(scheme=Scheme(options["scheme"]), block=options["block"])
     try:
-        checked_layout(ShardingSpec(**request.sharding), reduction)
+        checked_layout(ShardingSpec(**request.sharding), _reduction({**DETERMINISTIC_OPTIONS, **request.options}))
     except InvalidInput as reason:
         return str(reason)
     return ""
@@ -119,7 +121,7 @@ def _option_fault(options: Mapping[str, Json]) -> str:
     if block is not None and (not isinstance(block, int) or isinstance(block, bool)):
         return f"block must be a whole number of columns or null, not {block!r}"
     try:
-        ReductionSpec(scheme=Scheme(chosen["scheme"]), block=block)
+        _reduction(chosen)
     except InvalidInput as reason:
         return str(reason)
     return ""

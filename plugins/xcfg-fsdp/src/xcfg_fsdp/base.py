@@ -13,8 +13,8 @@ from xcfg.model.json import Json
 from xcfg.model.kernel import KernelRequest
 from xcfg.model.sample import TokenBatch
 from xcfg.plugin import Scored, ScoreRequest, ScorerIdentity, ScorerSpec
-from xcfg_fsdp.group import join, leave
 from xcfg_torch.device import device_of_rank
+from xcfg_torch.group import join, leave
 from xcfg_torch.identity import model_identity
 from xcfg_torch.live import Live
 from xcfg_torch.operators import logprob_request
@@ -42,7 +42,7 @@ class RankScorer(ABC):
         """
         self._spec = spec
         device = device_of_rank(spec.engine.get("device"), int(os.environ.get("LOCAL_RANK", spec.rank)))
-        join(spec.rank, spec.world_size, device, spec.engine.get("collective"))
+        join(spec.rank, spec.world_size, device, spec.engine.get("collective"), where="training.world_size")
         self.live = self._build(spec, device)
         self._healthy = True
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from xcfg.errors import UnsupportedError
+from xcfg_torch.full_attention import full_attention_fault
 from xcfg_torch.semantics import text_config
 
 WHERE = "training.context_parallel_size"
-FULL = "full_attention"
 
 
 def check_model(model: Any) -> None:
@@ -17,14 +17,8 @@ def check_model(model: Any) -> None:
     Gathered keys make every layer's attention full: sliding windows, recurrences and convolutions over columns would
     silently become other models.
     """
-    config = text_config(model)
-    kinds = set(getattr(config, "layer_types", None) or ()) or _kind_of_all(config)
-    if kinds != {FULL}:
-        raise UnsupportedError(
-            f"{type(model).__name__} has layers of {', '.join(sorted(kinds - {FULL}))}, and only full causal attention "
-            "can be split over ranks",
-            where=WHERE,
-        )
+    if fault := full_attention_fault(model):
+        raise UnsupportedError(f"{fault}, and only full causal attention can be split over ranks", where=WHERE)
 
 
 def check_calls(model: Any, calls: int) -> None:
@@ -36,8 +30,3 @@ def check_calls(model: Any, calls: int) -> None:
             "attention from transformers' registry",
             where=WHERE,
         )
-
-
-def _kind_of_all(config: Any) -> set[str]:
-    """The kind of all layers of a configuration that does not list them."""
-    return {"sliding_attention"} if getattr(config, "sliding_window", None) else {FULL}

@@ -12,10 +12,13 @@ if TYPE_CHECKING:
 BACKENDS = {"cpu": "gloo", "cuda": "nccl"}
 
 
-def join(rank: int, world_size: int, device: torch.device, collective: str | None = None) -> None:
+def join(
+    rank: int, world_size: int, device: torch.device, collective: str | None = None, *, where: str = "ranks"
+) -> None:
     """Join the ranks that torch's elastic launcher started; a single rank needs no launcher.
 
-    ``collective`` is the library between them; None is the usual one of the device. Raises EnvironmentFault where
+    ``collective`` is the library between them; None is the usual one of the device. ``where`` names what the ranks are
+    asked for by. Raises EnvironmentFault where
     several ranks were asked for and no launcher started this process.
     """
     import torch.distributed as dist
@@ -27,12 +30,12 @@ def join(rank: int, world_size: int, device: torch.device, collective: str | Non
     elif world_size == 1:
         dist.init_process_group(backend, store=dist.HashStore(), rank=0, world_size=1, device_id=bound)
     else:
-        raise EnvironmentFault(f"{world_size} ranks need torch's elastic launcher", where="ranks")
+        raise EnvironmentFault(f"{world_size} ranks need torch's elastic launcher", where=where)
     if (dist.get_rank(), dist.get_world_size()) != (rank, world_size):
         raise EnvironmentFault(
             f"rank {rank} of {world_size} was asked for; the launcher made rank {dist.get_rank()} of "
             f"{dist.get_world_size()}",
-            where="ranks",
+            where=where,
         )
 
 

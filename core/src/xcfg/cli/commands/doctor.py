@@ -13,6 +13,7 @@ import click
 
 from xcfg.cli.output import document, emit, json_option, table
 from xcfg.cli.session import Session
+from xcfg.cli.tried import installed_version
 from xcfg.cli.tried_text import print_tried
 from xcfg.model.json import Json
 
@@ -43,7 +44,7 @@ def doctor(session: Session, experiment: Path | None, as_json: bool) -> None:
     content = document(
         "doctor",
         machine=facts,
-        libraries={name: _version(name) for name in _LIBRARIES},
+        libraries={name: installed_version(name) for name in _LIBRARIES},
         plugins=[asdict(item) for item in found],
         engines=engines,
         tried=[summary(item) for item in matrices],
@@ -66,13 +67,6 @@ def _machine() -> dict[str, Json]:
     }
 
 
-def _version(distribution: str) -> str | None:
-    try:
-        return metadata.version(distribution)
-    except metadata.PackageNotFoundError:
-        return None
-
-
 def _engine(distribution: str) -> dict[str, Json]:
     """Whether what a plugin's extras name is installed: one satisfied extra is enough; no extra, nothing needed."""
     from packaging.requirements import Requirement
@@ -83,7 +77,7 @@ def _engine(distribution: str) -> dict[str, Json]:
         for extra in metadata.metadata(distribution).get_all("Provides-Extra") or ():
             if requirement.marker and requirement.marker.evaluate({"extra": extra}):
                 needs.setdefault(extra, []).append(requirement.name)
-    present = [extra for extra, names in needs.items() if all(_version(name) for name in names)]
+    present = [extra for extra, names in needs.items() if all(installed_version(name) for name in names)]
     state = "ready" if present or not needs else "no engine"
     hint = "" if state == "ready" else f"pip install '{distribution}[{sorted(needs)[0]}]'"
     return {
