@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from xcfg_deepspeed.operator import load_operator
 from xcfg_deepspeed.testing.cases import ENGINES, TRAINING, deepspeed_play
 from xcfg_deepspeed.testing.models import make_wide_qwen3
 from xcfg_torch.testing.cases import played as torch_played
@@ -88,9 +89,7 @@ def _tensor_parallel(checkpoint, batch, folder, ranks, dtype, carried, **knobs):
 
 def _shm_level() -> int:
     """What DeepSpeed's operator can do on this machine, without a launch."""
-    from deepspeed.comm.torch import build_shm_op
-
-    operator = build_shm_op()
+    operator = load_operator()
     return 0 if operator is None else int(operator.vector_kernel_level())
 
 

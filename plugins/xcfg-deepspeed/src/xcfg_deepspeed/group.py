@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from xcfg.errors import EnvironmentFault
+from xcfg_deepspeed.operator import load_operator, operator_hidden
 from xcfg_deepspeed.shapes import SHM, Shape
 from xcfg_deepspeed.shared_memory import forget_segments
 
@@ -15,8 +17,10 @@ if TYPE_CHECKING:
 BACKENDS = {"cpu": "gloo", "cuda": "nccl"}
 
 
-def join(rank: int, shape: Shape, device: torch.device) -> None:
+def join(rank: int, shape: Shape, device: torch.device, *, sums: bool) -> None:
     """Join the ranks that torch's elastic launcher started; a single rank needs no launcher.
+
+    ``sums`` says whether DeepSpeed's own operator may carry sums; only then is it compiled and opened.
 
     Raises EnvironmentFault where several ranks were asked for and no launcher started this process, where a library of
     collectives cannot carry tensors of the device, or DeepSpeed would compute on another kind of device.
@@ -37,7 +41,8 @@ def join(rank: int, shape: Shape, device: torch.device) -> None:
             f"{dist.get_world_size()}",
             where="training.world_size",
         )
-    _join_deepspeed(backend, device)
+    _check_device(device)
+    _join_deepspeed(backend, sums=sums)
     dist.barrier()
     forget_segments(rank)
 
@@ -68,8 +73,7 @@ def _backend(collective: str | None, device: torch.device) -> str:
     return BACKENDS[device.type] if collective in (None, SHM) else str(collective)
 
 
-def _join_deepspeed(backend: str, device: torch.device) -> None:
-    import deepspeed
+def _check_device(device: torch.device) -> None:
     from deepspeed.accelerator import get_accelerator
 
     kind = get_accelerator().device_name()
@@ -79,7 +83,15 @@ def _join_deepspeed(backend: str, device: torch.device) -> None:
             where="torch.device",
             hint=f"set DS_ACCELERATOR={device.type} before DeepSpeed is imported",
         )
-    deepspeed.init_distributed(dist_backend=backend, auto_mpi_discovery=False)
+
+
+def _join_deepspeed(backend: str, *, sums: bool) -> None:
+    import deepspeed
+
+    if sums:
+        load_operator()
+    with nullcontext() if sums else operator_hidden():
+        deepspeed.init_distributed(dist_backend=backend, auto_mpi_discovery=False)
 
 
 def _leave_deepspeed() -> None:

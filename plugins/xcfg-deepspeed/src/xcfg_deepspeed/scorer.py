@@ -58,9 +58,10 @@ class DeepspeedScorer:
         if fault:
             raise UnsupportedError(fault)
         device = device_of_rank(spec.engine.get("device"), int(os.environ.get("LOCAL_RANK", spec.rank)))
-        self._before = set_variables(shared_memory.variables(sums=self._sums_itself(device)))
-        join(spec.rank, self._shape, device)
-        self.live = _open_engine(spec, self._shape, device, sums=self._sums_itself(device))
+        sums = self._sums_itself(device)
+        self._before = set_variables(shared_memory.variables(sums=sums))
+        join(spec.rank, self._shape, device, sums=sums)
+        self.live = _open_engine(spec, self._shape, device, sums=sums)
         self._healthy = True
 
     def _sums_itself(self, device: torch.device) -> bool:
