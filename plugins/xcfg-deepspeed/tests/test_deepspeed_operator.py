@@ -36,7 +36,7 @@ def test_an_operator_that_does_not_compile_says_what_does_without(root, monkeypa
         raise RuntimeError("Error building extension")
 
     monkeypatch.setattr(deepspeed_torch, "build_shm_op", fail)
-    with pytest.raises(EnvironmentFault, match="cannot be compiled: Error building(?s:.*)gloo sums without it"):
+    with pytest.raises(EnvironmentFault, match=r"cannot be compiled: Error building(?s:.*)gloo sums without it"):
         operator.load_operator()
     assert os.environ[operator.EXTENSIONS] == str(root)
 
