@@ -86,6 +86,14 @@ def test_what_needs_a_class_or_function_is_refused_and_never_called(tmp_path: Pa
     assert not witness.exists()
 
 
+def test_what_another_library_allows_in_this_process_is_refused_too(tmp_path: Path) -> None:
+    path = _saved(tmp_path / "namespace.pt", {"x": argparse.Namespace(a=1)})
+    with torch.serialization.safe_globals([argparse.Namespace]):
+        assert torch.load(path, weights_only=True)["x"].a == 1
+        assert "argparse.Namespace" in _fault(path).message
+        assert argparse.Namespace in torch.serialization.get_safe_globals()
+
+
 @pytest.mark.filterwarnings("ignore:Detected pickle protocol")
 def test_files_that_torch_did_not_write(tmp_path: Path) -> None:
     whole = _saved(tmp_path / "r.pt", {"x": torch.ones(3)}).read_bytes()

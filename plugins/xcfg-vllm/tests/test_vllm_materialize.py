@@ -43,6 +43,7 @@ VALUES = {
     "execution.collective": "gloo",
     "vllm.max_num_batched_tokens": 512,
     "vllm.executor_backend": "uni",
+    "vllm.frontend": "offline",
     "vllm.lora": "adapters/one",
     "vllm.min_p": 0.1,
     "vllm.prefix_cache_state": "cold",

@@ -22,6 +22,9 @@ class _Engine:
     executor = "MultiprocExecutor"
     hooks = ({"runner": "GPUModelRunner"},)
 
+    def frontend(self) -> str:
+        return "server"
+
 
 def _worker(rank=0, size=1, **changed):
     layer = {"backend": "CPU_ATTN", "implementation": "Impl", "kv_storage_dtypes": ["bfloat16"], "kv_format": "auto"}
@@ -127,6 +130,7 @@ def test_values_of_one_worker() -> None:
         "sampling.top_k": 0,
         "batch.size": 3,
         "vllm.executor_backend": "mp",
+        "vllm.frontend": "server",
         "vllm.lora": None,
         "vllm.min_p": 0.0,
         "vllm.prefix_cache_state": "off",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,8 @@ def read_pt(path: Path) -> Iterator[Row]:
 
 def _loaded(path: Path) -> Any:
     try:
-        return torch.load(path, map_location="cpu", weights_only=True)
+        with _no_class_allowed():
+            return torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
         foreign = _GLOBAL.search(str(error))
         reason = f"it needs {foreign[1]}" if foreign else "it was not written by torch.save"
@@ -50,6 +52,17 @@ def _loaded(path: Path) -> Any:
         # what torch.load raises for a file cut off or of another kind depends on the byte at which it stumbles
         reason = f"{type(error).__name__} {str(error).partition('. ')[0]}"
         raise ArtifactError(f"not a whole file of torch.save: {reason}", where=path.name) from error
+
+
+@contextmanager
+def _no_class_allowed() -> Iterator[None]:
+    """Classes that other libraries allow ``weights_only`` for the whole process (Megatron core does) do not count."""
+    allowed = torch.serialization.get_safe_globals()
+    torch.serialization.clear_safe_globals()
+    try:
+        yield
+    finally:
+        torch.serialization.add_safe_globals(allowed)
 
 
 def _row(found: object, place: str) -> Row:

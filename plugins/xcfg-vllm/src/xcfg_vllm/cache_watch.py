@@ -1,22 +1,19 @@
-"""The live scheduler's prefix cache, which is readable because the engine core runs in this process."""
+"""The live scheduler's prefix cache and limits, read in the scheduler's own process."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from xcfg_vllm.faults import EngineFault
+COUNTERS = ("lookups", "skipped", "hits", "hit_tokens")
 
 
 class CacheWatch:
     """Counts prefix-cache lookups by wrapping the live KV cache manager's ``get_computed_blocks``."""
 
-    def __init__(self, llm: Any) -> None:
-        core = getattr(llm.llm_engine.engine_core, "engine_core", None)
-        if core is None:
-            raise EngineFault("the engine core is in another process: set VLLM_ENABLE_V1_MULTIPROCESSING=0")
-        self.executor = type(core.model_executor).__name__
-        self.scheduler = core.scheduler
-        self.manager = core.scheduler.kv_cache_manager
+    def __init__(self, scheduler: Any) -> None:
+        self.scheduler = scheduler
+        self.manager = scheduler.kv_cache_manager
         self._find = self.manager.get_computed_blocks
         self.manager.get_computed_blocks = self._counted
         self.reset()
@@ -50,8 +47,23 @@ class CacheWatch:
             "max_num_seqs": self.scheduler.max_num_running_reqs,
             "max_num_batched_tokens": self.scheduler.max_num_scheduled_tokens,
             "chunked_prefill": bool(self.scheduler.scheduler_config.enable_chunked_prefill),
-            "lookups": self.lookups,
-            "skipped": self.skipped,
-            "hits": self.hits,
-            "hit_tokens": self.hit_tokens,
+            **{name: getattr(self, name) for name in COUNTERS},
         }
+
+
+class ToldCache:
+    """The facts of a scheduler in another process, as of its latest step; ``ask`` fetches them."""
+
+    def __init__(self, ask: Callable[[], Mapping[str, Any]]) -> None:
+        self._ask = ask
+        self.reset()
+
+    def reset(self) -> None:
+        """Count from here on: the counters of that process only grow."""
+        told = self._ask()
+        self._before = {name: told[name] for name in COUNTERS}
+
+    def facts(self) -> dict[str, Any]:
+        """As :meth:`CacheWatch.facts`."""
+        told = dict(self._ask())
+        return told | {name: told[name] - self._before[name] for name in COUNTERS}

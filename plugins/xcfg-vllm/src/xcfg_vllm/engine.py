@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
-import psutil
-
-from xcfg_vllm.adapters import adapter_request
-from xcfg_vllm.cache_watch import CacheWatch
+from xcfg.model.capability import Unobservable
 from xcfg_vllm.environment import check_environment
 from xcfg_vllm.faults import EngineFault, WorkerDied, refusal_of
-from xcfg_vllm.forced_params import V1_HOOK, forcing_arguments, forcing_mechanism
-from xcfg_vllm.settings import EngineSettings
+from xcfg_vllm.forced_params import V1_HOOK, forcing_mechanism
+from xcfg_vllm.processes import alive, children, end
+from xcfg_vllm.settings import SERVER, EngineSettings
 
 T = TypeVar("T")
-RPC_SECONDS = 120.0
+PROBE = "xcfg_vllm.worker.WorkerProbe"
+
+
+class Cache(Protocol):
+    """What the live scheduler says of its prefix cache and its limits (:class:`xcfg_vllm.cache_watch.CacheWatch`)."""
+
+    def reset(self) -> None:
+        """Start counting anew; the cache itself is left alone."""
+
+    def facts(self) -> dict[str, Any]:
+        """Limits, flags and counters, as plain data."""
 
 
 def open_engine(settings: EngineSettings) -> Engine:
-    """Build the engine; on any failure no process of it is left. Takes 10 to 40 s.
+    """Build the engine that ``settings.frontend`` names; on any failure no process of it is left. Takes 10 to 40 s.
 
     Raises UnsupportedError where vLLM finds its settings invalid, with vLLM's sentence.
 
@@ -30,46 +38,71 @@ def open_engine(settings: EngineSettings) -> Engine:
     and has set ``process_environment()``.
     """
     check_environment()
-    before = _children()
+    before = children()
     try:
-        return Engine(settings)
+        if settings.frontend == SERVER:
+            from xcfg_vllm.served import ServedEngine
+
+            return ServedEngine(settings)
+        from xcfg_vllm.offline import OfflineEngine
+
+        return OfflineEngine(settings)
     except BaseException as error:
-        _end(_children() - before)
+        end(children() - before)
         if refusal := refusal_of(error):
             raise refusal from error
         raise
 
 
-class Engine:
-    """A running ``vllm.LLM``. ``llm`` is the live object; use as a context manager or call ``close()``."""
+class Engine(ABC):
+    """A running engine behind one of vLLM's two frontends; use as a context manager or call ``close()``.
+
+    ``config`` is vLLM's own (``VllmConfig``), ``executor`` what runs the workers, ``hooks`` what was hooked in each.
+    """
+
+    config: Any
+    cache: Cache
+    executor: str
 
     def __init__(self, settings: EngineSettings) -> None:
-        self._before = _children()
-        started = time.monotonic()
-        from vllm import LLM
-
+        self._before = children()
         self.settings = settings
-        self.import_seconds = time.monotonic() - started
         self.forcing = forcing_mechanism()
-        self.llm: Any = LLM(
-            **settings.llm_arguments(),
-            **forcing_arguments(self.forcing),
-            worker_extension_cls="xcfg_vllm.worker.WorkerProbe",
-            disable_log_stats=True,
-        )
-        self.build_seconds = time.monotonic() - started - self.import_seconds
-        self.cache = CacheWatch(self.llm)
-        self.executor = self.cache.executor
-        self.adapter = adapter_request(settings.lora)
-        if self.adapter is not None:  # loaded now: the state must be the same before and after the first request
-            self.guard(lambda: self.llm.llm_engine.add_lora(self.adapter))
-        self.vocabulary: int = self.llm.llm_engine.model_config.get_vocab_size()
+        self.worker_pids: list[int] = []
+
+    def _install(self) -> None:
+        """Hook the workers, once they are there."""
         self.hooks = self.rpc("xcfg_install", self.forcing == V1_HOOK)
         self.worker_pids = [facts["parallel"]["pid"] for facts in self.worker_facts()]
 
+    @property
+    def vocabulary(self) -> int:
+        """Tokens the model has logits for."""
+        return int(self.config.model_config.get_vocab_size())
+
+    @abstractmethod
+    def frontend(self) -> str | Unobservable:
+        """Which frontend the live scheduler is behind, as its process tells."""
+
+    @abstractmethod
+    def token_ids(self, text: str) -> list[int]:
+        """The engine's own tokenizer, special tokens as it adds them by default."""
+
+    @abstractmethod
+    def _call(self, method: str, arguments: Sequence[Any]) -> list[Any]: ...
+
+    @abstractmethod
+    def _generate(self, prompts: Sequence[Sequence[int]], params: Sequence[Any]) -> list[Any]: ...
+
+    @abstractmethod
+    def _empty_cache(self) -> bool: ...
+
+    @abstractmethod
+    def _shut_down(self) -> None: ...
+
     def rpc(self, method: str, *arguments: Any) -> list[Any]:
         """One answer per worker, rank order."""
-        return self.guard(lambda: self.llm.collective_rpc(method, timeout=RPC_SECONDS, args=arguments))
+        return self.guard(lambda: self._call(method, arguments))
 
     def worker_facts(self) -> list[dict[str, Any]]:
         """What each worker holds now (``WorkerProbe.xcfg_facts``), rank order."""
@@ -84,17 +117,17 @@ class Engine:
         return self.rpc("xcfg_meter", reset)
 
     def generate(self, prompts: Sequence[Sequence[int]], params: Sequence[Any]) -> list[Any]:
-        """Submit all prompts (token ids) together and wait. Raises WorkerDied, never hangs on a dead worker."""
-        inputs = [{"prompt_token_ids": list(ids)} for ids in prompts]
-        return self.guard(lambda: self.llm.generate(inputs, list(params), use_tqdm=False, lora_request=self.adapter))
+        """Submit all prompts (token ids) together and wait. Raises WorkerDied, never hangs on a dead worker.
+
+        The answers have ``outputs[0].token_ids``, ``outputs[0].logprobs``, ``prompt_logprobs`` and
+        ``num_cached_tokens`` as ``vllm.RequestOutput`` has them.
+        """
+        return self.guard(lambda: self._generate(prompts, params))
 
     def reset_cache(self) -> None:
         """Drop every cached prefix; raises EngineFault when the engine refuses, because blocks are still in use."""
-        if not self.guard(self.llm.reset_prefix_cache):
+        if not self.guard(self._empty_cache):
             raise EngineFault("the prefix cache could not be reset: requests are still holding blocks")
-        left = self.cache.facts()["cached_blocks"]
-        if left:
-            raise EngineFault(f"{left} blocks are still cached after a prefix-cache reset")
 
     def guard(self, call: Callable[[], T]) -> T:
         """Run ``call``; a failure while a worker is dead is reported as WorkerDied, with the process's id."""
@@ -110,16 +143,15 @@ class Engine:
         """Ids of workers that ended, waiting ``grace`` seconds for a death that is only now being noticed."""
         deadline = time.monotonic() + grace
         while True:
-            dead = [pid for pid in getattr(self, "worker_pids", []) if not _alive(pid)]
+            dead = [pid for pid in self.worker_pids if not alive(pid)]
             if dead or time.monotonic() > deadline:
                 return dead
             time.sleep(0.05)
 
     def close(self) -> None:
         """Shut vLLM down, then end every process it started. Safe to call twice and after a worker's death."""
-        with suppress(Exception):
-            self.llm.llm_engine.engine_core.shutdown()
-        _end(_children() - self._before)
+        self._shut_down()
+        end(children() - self._before)
 
     def __enter__(self) -> Self:
         """Give the engine itself."""
@@ -128,33 +160,3 @@ class Engine:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         """Close, whatever happened."""
         self.close()
-
-
-def _children() -> set[psutil.Process]:
-    return set(psutil.Process().children(recursive=True))
-
-
-def _alive(pid: int) -> bool:
-    try:
-        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
-    except psutil.NoSuchProcess:
-        return False
-
-
-def _end(processes: set[psutil.Process], grace: float = 5.0) -> None:
-    ours = {process for process in processes if not _is_resource_tracker(process)}
-    for process in ours:
-        with suppress(psutil.NoSuchProcess):
-            process.terminate()
-    _, left = psutil.wait_procs(ours, timeout=grace)
-    for process in left:
-        with suppress(psutil.NoSuchProcess):
-            process.kill()
-    psutil.wait_procs(left, timeout=grace)
-
-
-def _is_resource_tracker(process: psutil.Process) -> bool:
-    """Python's own helper: it ends with this process and must outlive the workers to free their shared memory."""
-    with suppress(psutil.Error):
-        return any("resource_tracker" in word for word in process.cmdline())
-    return False

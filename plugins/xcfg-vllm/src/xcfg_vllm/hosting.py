@@ -27,9 +27,9 @@ def logprob_request(engine: Engine, operator: str, options: Mapping[str, Json]) 
     """
     if operator != SELECTED_LOGPROB:
         return None
-    config = engine.llm.llm_engine.model_config
+    config = engine.config.model_config
     dtype = str(getattr(config, "head_dtype", config.dtype)).removeprefix("torch.")
-    device = engine.llm.llm_engine.vllm_config.device_config.device_type
+    device = engine.config.device_config.device_type
     return KernelRequest(operator=operator, device=device, dtype=dtype, vocab_size=engine.vocabulary, options=options)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from xcfg.model.json import Json
 from xcfg.model.knob import Domain, Kind, Knob, Lifecycle, SourceClass, Target
+from xcfg_vllm.settings import OFFLINE, SERVER
 
 
 def _own(
@@ -54,6 +55,13 @@ KNOBS = (
         SourceClass.EXECUTION,
         Domain(kind=Kind.STR, values=("mp", "uni")),
         "mp",
+    ),
+    _own(
+        "frontend",
+        "What requests go through: the engine in the scorer's process (offline), or a vllm serve process (server)",
+        SourceClass.EXECUTION,
+        Domain(kind=Kind.STR, values=(OFFLINE, SERVER)),
+        OFFLINE,
     ),
     _own(
         "lora",

@@ -35,6 +35,7 @@ ENGINE_KEYS: Mapping[str, str] = {
     "vllm.max_model_len": "max_model_len",
     "vllm.max_num_batched_tokens": "max_num_batched_tokens",
     "vllm.executor_backend": "executor_backend",
+    "vllm.frontend": "frontend",
     "vllm.lora": "lora",
 }
 """Knob to field of :class:`xcfg_vllm.settings.EngineSettings`."""

@@ -124,6 +124,13 @@ def executor_backend(live: Live) -> Observed:
     return _EXECUTORS.get(live.engine.executor, live.engine.executor)
 
 
+def frontend(live: Live) -> Observed:
+    """Where the live scheduler is."""
+    if live.scored is None:
+        return Unobservable("nothing was scored yet")
+    return live.engine.frontend()
+
+
 def adapter(live: Live) -> Observed:
     """The adapter every scored request went through, where each worker has it on every layer it adapts."""
     if live.scored is None:
@@ -154,6 +161,7 @@ READERS: Mapping[str, Callable[[Live], Observed]] = {
     "batch.size": batch_size,
     "rollout.quantization": _quantization,
     "vllm.executor_backend": executor_backend,
+    "vllm.frontend": frontend,
     "vllm.lora": adapter,
     **{
         knob: _after_scoring(read)

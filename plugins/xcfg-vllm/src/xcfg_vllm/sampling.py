@@ -57,12 +57,6 @@ def sample(
     return results
 
 
-def token_ids(engine: Engine, text: str) -> list[int]:
-    """The engine's own tokenizer, special tokens as it adds them by default."""
-    ids: list[int] = engine.llm.get_tokenizer().encode(text)
-    return ids
-
-
 def _sampled(prompt_ids: Sequence[int], completion: Any) -> Sampled:
     ids = tuple(completion.token_ids)
     return Sampled(prompt_ids=tuple(prompt_ids), response_ids=ids, logprobs=emitted_logprobs(ids, completion))

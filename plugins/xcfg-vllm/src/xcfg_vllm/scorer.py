@@ -26,7 +26,7 @@ from xcfg_vllm.hosting import hosted, logprob_request
 from xcfg_vllm.limits import Limits
 from xcfg_vllm.live import Live
 from xcfg_vllm.model_config import kv_cache_bytes, read_config
-from xcfg_vllm.sampling import sample, token_ids
+from xcfg_vllm.sampling import sample
 from xcfg_vllm.sampling_values import KNOB_OF_VALUE, Sampling
 from xcfg_vllm.scoring import TokenSequence, room, score
 from xcfg_vllm.settings import EngineSettings
@@ -36,7 +36,7 @@ VERSIONS_RUN = ("0.32.",)
 
 
 class VllmScorer:
-    """Samples the token batch, and scores fixed tokens, with an offline vLLM engine on one or more workers."""
+    """Samples the token batch, and scores fixed tokens, with a vLLM engine, offline or served, on its workers."""
 
     def __init__(self) -> None:
         """Nothing is built before :meth:`open`."""
@@ -54,7 +54,7 @@ class VllmScorer:
         admitted = admit(spec)
         settings = engine_settings(spec, admitted.adapter)
         self._engine = engine = open_engine(settings)
-        limits = Limits(vocabulary=engine.vocabulary, length=engine.cache.scheduler.max_model_len)
+        limits = Limits(vocabulary=engine.vocabulary, length=engine.cache.facts()["max_model_len"])
         self.live = Live(engine=engine, limits=limits, admitted=admitted)
 
     def identity(self) -> ScorerIdentity:
@@ -120,7 +120,7 @@ class VllmScorer:
 
     def sample(self, prompts: Sequence[Prompt], source: SampleSource) -> TokenBatch:
         """One response a prompt, each request with a seed of its own, in batches of the side's ``batch.size``."""
-        rows = [tuple(prompt.token_ids) or tuple(token_ids(self.live.engine, prompt.text)) for prompt in prompts]
+        rows = [tuple(prompt.token_ids) or tuple(self.live.engine.token_ids(prompt.text)) for prompt in prompts]
         for prompt, row in zip(prompts, rows, strict=True):
             self.live.limits.check(prompt.id, row, room=source.max_new_tokens)
         drawn = sample(

@@ -65,7 +65,7 @@ def score(
     Raises UnsupportedError, EngineFault (a token not forced, a preemption, a missing logprob), WorkerDied.
     """
     sampling = sampling or Sampling()
-    cached = engine.cache.manager.enable_caching
+    cached = engine.cache.facts()["enabled"]
     reason = path_reason(path=path, logprobs_mode=engine.settings.logprobs_mode, sampling=sampling, prefix_cache=cached)
     if reason:
         raise UnsupportedError(reason, where="rollout.scoring_path")

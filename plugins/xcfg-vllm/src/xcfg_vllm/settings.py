@@ -8,6 +8,7 @@ from attrs import field, frozen, validators
 
 from xcfg_vllm.kv_names import requested_name
 
+OFFLINE, SERVER = "offline", "server"
 EXECUTOR_BACKENDS = ("mp", "uni")
 LOGPROBS_MODES = ("raw_logprobs", "processed_logprobs")
 
@@ -41,6 +42,7 @@ class EngineSettings:
     max_num_batched_tokens: int | None = None
     trust_remote_code: bool = False
     executor_backend: str = field(default="mp", validator=validators.in_(EXECUTOR_BACKENDS))
+    frontend: str = field(default=OFFLINE, validator=validators.in_((OFFLINE, SERVER)))
     lora: str | None = None
     lora_room: int = 0
 

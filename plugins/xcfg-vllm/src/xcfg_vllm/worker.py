@@ -11,6 +11,7 @@ from xcfg_vllm.meter import Meter, dtype_name
 from xcfg_vllm.model_facts import attention_facts, compile_facts, logit_facts, parallel_facts, weight_facts
 from xcfg_vllm.sampler_watch import watch_sampler
 from xcfg_vllm.state_digest import state_digest
+from xcfg_vllm.told_names import TOLD
 
 
 class WorkerProbe:
@@ -23,13 +24,14 @@ class WorkerProbe:
     vllm_config: Any
     get_model: Callable[[], Any]
     _xcfg_kernel: Any = None
+    _xcfg_step: Any = None
 
     def xcfg_install(self, force: bool) -> dict[str, Any]:
         """Hook the meter and, for Model Runner V1, forcing. Says what was hooked."""
         runner = self.model_runner
         model = self.get_model()
         self._xcfg_meter = meter = Meter()
-        _meter_steps(runner, meter)
+        self._xcfg_meter_steps(runner, meter)
         eager = not compile_facts(model, runner)["compile_wrapped"]
         hooked = _meter_dtypes(model, meter, linears=eager)
         watched = watch_sampler(runner.sampler, meter)
@@ -49,6 +51,11 @@ class WorkerProbe:
         if reset:
             self._xcfg_meter.reset()
         return facts
+
+    def xcfg_told(self) -> dict[str, Any] | None:
+        """What a :class:`~xcfg_vllm.told_scheduler.ToldScheduler` told with its latest step; None of any other."""
+        told: dict[str, Any] | None = getattr(self._xcfg_step, TOLD, None)
+        return told
 
     def xcfg_facts(self) -> dict[str, Any]:
         """Attention, KV cache, weights, compilation, parallel group, threads and sampler as they are now."""
@@ -89,15 +96,15 @@ class WorkerProbe:
         """See ``state_digest``."""
         return state_digest(self.get_model())
 
+    def _xcfg_meter_steps(self, runner: Any, meter: Meter) -> None:
+        execute = runner.execute_model
 
-def _meter_steps(runner: Any, meter: Meter) -> None:
-    execute = runner.execute_model
+        def metered(scheduler_output: Any, *rest: Any, **named: Any) -> Any:
+            self._xcfg_step = scheduler_output
+            meter.saw_step(scheduler_output)
+            return execute(scheduler_output, *rest, **named)
 
-    def metered(scheduler_output: Any, *rest: Any, **named: Any) -> Any:
-        meter.saw_step(scheduler_output)
-        return execute(scheduler_output, *rest, **named)
-
-    runner.execute_model = metered
+        runner.execute_model = metered
 
 
 def _meter_dtypes(model: Any, meter: Meter, *, linears: bool) -> int:

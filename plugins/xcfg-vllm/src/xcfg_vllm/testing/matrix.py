@@ -99,6 +99,7 @@ TRIALS: tuple[Trial, ...] = (
             _ran("vllm.max_model_len", 256),
             _ran("vllm.max_num_batched_tokens", 512),
             _ran("vllm.executor_backend", "uni"),
+            _ran("vllm.frontend", "offline"),
         ),
         steps=(
             (_ran("rollout.scoring_path", "forced_decode"), _ran("batch.size", 1)),
@@ -132,6 +133,12 @@ TRIALS: tuple[Trial, ...] = (
         besides={"execution.collective": None},
     ),
     Trial(id="an adapter", opened=(), adapter=True),
+    Trial(
+        id="served, warm and cold",
+        opened=(_ran("vllm.frontend", "server"), _ran("execution.prefix_cache", True)),
+        steps=((_ran("vllm.prefix_cache_state", "warm"),), (_ran("vllm.prefix_cache_state", "cold"),)),
+        besides={"vllm.block_size": 32},
+    ),
     _alone(_ran("rollout.quantization", "compressed-tensors"), "w8a8-int8"),
     _alone(_ran("rollout.quantization", "compressed-tensors"), "w8a8-fp8"),
     _alone(_ran("rollout.quantization", "compressed-tensors"), "w4a16", only=FOUR_BITS, rollout__dtype="bfloat16"),
