@@ -98,7 +98,7 @@ def test_what_other_code_made_is_explained_and_not_searched_on(xcfg, searched, f
 def test_the_gate_pins_what_was_executed(searched, folder, measured) -> None:
     pinned = json.loads((folder / "gate.json").read_text())
     answer = frozenset(searched["aligned"])
-    assert pinned["schema"] == "xcfg.gate/1" and pinned["fake"] is True
+    assert pinned["schema"] == "xcfg.gate-file/1" and pinned["fake"] is True
     assert pinned["values"] == {name: KNOBS[name][1] for name in answer}
     assert pinned["still_different"] == {name: {name: KNOBS[name][0]} for name in set(KNOBS) - answer}
     cases = pinned["cases"]

@@ -157,5 +157,5 @@ def test_a_gate_replaces_only_a_gate(tmp_path) -> None:
         (tmp_path / name).write_text(content)
         with pytest.raises(InvalidInput, match="holds no gate"):
             check_gate(tmp_path / name)
-    (tmp_path / "gate.json").write_text('{"schema": "xcfg.gate/1"}')
+    (tmp_path / "gate.json").write_text('{"schema": "xcfg.gate-file/1"}')
     check_gate(tmp_path / "gate.json")

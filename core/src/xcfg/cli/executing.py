@@ -56,6 +56,10 @@ class Executing:
         late = self._executed(plan, options, early.report)
         return evolve(late, report=together(early.report, late.report))
 
+    def whole(self, plan: Plan) -> Executed:
+        """Execute all of ``plan`` in one stage."""
+        return self._executed(plan, self.options)
+
     def _executed(self, plan: Plan, options: RunOptions, former: RunReport | None = None) -> Executed:
         fresh_layout(plan)  # two cases in one cell are found before any engine is built
         report = execute(

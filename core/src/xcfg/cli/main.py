@@ -26,6 +26,7 @@ COMMANDS = {
     "validate": ("xcfg.cli.commands.plan:validate", "Check an experiment and print nothing but faults."),
     "run": ("xcfg.cli.commands.run:run", "Execute an experiment, compare both sides, write the cube."),
     "search": ("xcfg.cli.commands.search:search", "Find and verify the smallest set of knobs to align."),
+    "gate": ("xcfg.cli.commands.gate:gate", "Run what a gate file pins and say pass or fail for CI."),
     "explain": ("xcfg.cli.commands.explain:explain", "Say what the executed cases of a run prove."),
     "compare": ("xcfg.cli.commands.compare:compare", "Compare recorded logprobs of any framework; runs no engine."),
     "report": ("xcfg.cli.commands.report:report", "Print the report of an executed run."),

@@ -75,15 +75,21 @@ def check(store: Store, binding: Binding) -> None:
     if not store.run.exists():
         _refuse_foreign(root)
         return
-    found, wanted = _flat(unstructure(read_folder(store).binding)), _flat(unstructure(binding))
+    if other := difference(unstructure(read_folder(store).binding), unstructure(binding)):
+        raise InvalidInput(
+            f"this folder belongs to another experiment: its {other}",
+            where=str(root),
+            hint="choose another --out; nothing was changed",
+        )
+
+
+def difference(held: Json, now: Json) -> str:
+    """The first thing in which two bindings, as JSON, differ: ``contract.id is A, not B``; empty where in none."""
+    found, wanted = _flat(held), _flat(now)
     for name in [*wanted, *(name for name in found if name not in wanted)]:
         if found.get(name) != wanted.get(name):
-            raise InvalidInput(
-                f"this folder belongs to another experiment: its {name} is {_short(found.get(name))}, "
-                f"not {_short(wanted.get(name))}",
-                where=str(root),
-                hint="choose another --out; nothing was changed",
-            )
+            return f"{name} is {_short(found.get(name))}, not {_short(wanted.get(name))}"
+    return ""
 
 
 def bind(store: Store, binding: Binding, checkpoints: Mapping[str, Mapping[str, str]]) -> None:

@@ -10,12 +10,13 @@ from attrs import frozen
 
 from xcfg.analyzer.search.claim import Claim, Stopped
 from xcfg.cli.documents import case_document
+from xcfg.cli.gate.file import SCHEMA, is_gate
 from xcfg.cli.search.costs import cost_document, priced
 from xcfg.cli.search.document import aligned_values, outcome_fields
 from xcfg.cli.search.log import read_log
 from xcfg.cli.search.outcome import outcome_of
 from xcfg.errors import InvalidInput
-from xcfg.model.codec import load_json, unstructure
+from xcfg.model.codec import unstructure
 from xcfg.model.json import Json
 from xcfg.runner.durable import make_folders, write_json
 
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from xcfg.model.case import Case
     from xcfg.model.outcome import CaseOutcome, SideOutcome
     from xcfg.planner.alignment_space import Chosen
-
-SCHEMA = "xcfg.gate/1"
 
 
 @frozen(kw_only=True)
@@ -127,18 +126,8 @@ def check_gate(path: Path) -> None:
     if path.is_dir() or not path.absolute().parent.is_dir():
         message = "a folder" if path.is_dir() else f"no folder {path.parent}"
         raise InvalidInput(message, where="--gate", hint="name a file in a folder that exists")
-    if path.exists() and not _is_gate(path):
+    if path.exists() and not is_gate(path):
         raise InvalidInput(f"{path} is there and holds no gate", where="--gate", hint="name another file")
-
-
-def _is_gate(path: Path) -> bool:
-    if not path.is_file():
-        return False
-    try:
-        found = load_json(path.read_bytes(), where=str(path))
-    except InvalidInput:
-        return False
-    return isinstance(found, Mapping) and str(found.get("schema", "")).startswith("xcfg.gate/")
 
 
 def write_gate(path: Path, claim: Claim, executor: Executor) -> None:
@@ -163,7 +152,8 @@ def write_evidence(folder: Path, claim: Claim, executor: Executor) -> None:
 
 def _entry(case: Case, executor: Executor) -> dict[str, Json]:
     """A case with what it has to give; ``within_baseline_row`` null where it was not executed."""
-    entry: dict[str, Json] = {"id": case.id, "aligned": sorted(executor.space.chosen(case) or {})}
+    chosen = executor.space.chosen(case) or {}
+    entry: dict[str, Json] = {"id": case.id, "aligned": sorted(chosen), "sets": unstructure(chosen)}
     judged = executor.judged.get(case.id)
     if judged is None:
         return {**entry, "status": "not_executed", "within_baseline_row": None}

@@ -1,0 +1,1 @@
+"""Running what a gate file pins, and saying whether it still holds."""
