@@ -21,6 +21,7 @@ def case(status: str, name: str = "", **fields: Any) -> dict[str, Any]:
         "changed": ["rollout.dtype"],
         "threshold": 0.5,
         "contract": CONTRACT,
+        "drift_profile": [],
         "active_tokens": 7,
         "metrics": {},
         "worst": None,

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from xcfg.model.json import Json
+from xcfg.report.sparkline import sparkline
 from xcfg.report.wording import FAKE_NOTE, STYLES, change, limit_note, number, token_words, verdict_line
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def print_report(out: Console, content: Mapping[str, Json]) -> None:
             f"{engines['reused_from_disk']} reused from disk; {content['wall_s']:.0f} s in all, "
             f"{content['engine_s']:.0f} s in engines"
         )
-    out.print(_cases(content), soft_wrap=False)
+    out.print(_cases(content, plain=out.options.ascii_only), soft_wrap=False)
     out.print("d = training minus rollout logprob of the selected token, in nats")
     _contract(out, content)
     _worst(out, content)
@@ -53,12 +54,13 @@ def _one_side(out: Console, content: Mapping[str, Json]) -> None:
         out.print(f"{item['status']}: {sides['role']} {item['side_id']}: {item['reason']}", markup=False)
 
 
-def _cases(content: Mapping[str, Json]) -> Table:
+def _cases(content: Mapping[str, Json], *, plain: bool) -> Table:
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for heading in ("case", "changed from production", "status"):
         made.add_column(heading, overflow="fold", no_wrap=heading == "status")
     for heading in ("max |d|", "limit", "mean |d|", "p99 |d|", "tokens"):
         made.add_column(heading, justify="right", no_wrap=True)
+    made.add_column("along the response", no_wrap=True)
     for case in content["cases"]:
         metrics = case["metrics"]
         label = f"{case['name']}: {change(case)}" if case["name"] not in ("", "baseline") else change(case)
@@ -71,6 +73,7 @@ def _cases(content: Mapping[str, Json]) -> Table:
             number(metrics.get("mean_abs_dlogp")),
             number(metrics.get("p99_abs_dlogp")),
             str(case["active_tokens"]),
+            Text(sparkline(case["drift_profile"], plain=plain)),
         )
     return made
 

@@ -16,8 +16,8 @@ from xcfg.cli.session import Session
 @click.pass_context
 def report(ctx: click.Context, folder: Path, as_json: bool) -> None:
     """Print the report of the run in DIR, judged again from the stored tensors."""
-    from xcfg.cli.documents import case_document, counts, verdict
-    from xcfg.cli.measured import measured_documents
+    from xcfg.cli.documents import counts, verdict
+    from xcfg.cli.executed_document import executed_document
     from xcfg.cli.stored import load_judged
     from xcfg.report.terminal import print_report
 
@@ -32,7 +32,7 @@ def report(ctx: click.Context, folder: Path, as_json: bool) -> None:
         fake=run.fake,
         limited=plan.limit,
         counts=counts(plan, outcomes),
-        cases=[{**case_document(outcome), "measured": measured_documents(outcome)} for outcome in outcomes],
+        cases=[executed_document(outcome) for outcome in outcomes],
     )
     emit(session, as_json, content, lambda screen: print_report(screen, content))
     ctx.exit(code)

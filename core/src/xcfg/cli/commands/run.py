@@ -81,8 +81,8 @@ def run(
 
 
 def _document(done: Executed, folder: Path, options: RunOptions, *, strict: bool) -> tuple[dict[str, Json], ExitCode]:
-    from xcfg.cli.documents import case_document, counts, verdict
-    from xcfg.cli.measured import measured_documents
+    from xcfg.cli.documents import counts, verdict
+    from xcfg.cli.executed_document import executed_document
     from xcfg.cli.one_side import one_side_verdict, side_document
     from xcfg.model.codec import unstructure
 
@@ -104,6 +104,6 @@ def _document(done: Executed, folder: Path, options: RunOptions, *, strict: bool
         wall_s=report.wall_s,
         engine_s=report.engine_s,
         **({"sides": sides} if sides else {}),
-        cases=[{**case_document(outcome), "measured": measured_documents(outcome)} for outcome in outcomes],
+        cases=[executed_document(outcome) for outcome in outcomes],
     )
     return content, code
