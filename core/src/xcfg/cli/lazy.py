@@ -11,6 +11,8 @@ import click
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
+    from click.shell_completion import CompletionItem
+
 
 class LazyGroup(click.Group):
     """``commands_table`` maps a command's name to (``module:attribute``, one-line help).
@@ -62,6 +64,13 @@ class LazyGroup(click.Group):
             hint = f" Did you mean {near[0]!r}?" if near else ""
             raise click.UsageError(f"No such command {name!r}.{hint}", ctx)
         return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Names and one-line help from the table alone, then the group's own options."""
+        from click.shell_completion import CompletionItem
+
+        found = [CompletionItem(name, help=row[1]) for name, row in self._table.items() if name.startswith(incomplete)]
+        return found + click.Command.shell_complete(self, ctx, incomplete)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands from the table alone."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 _FEW_COLLECTIONS = 50_000
 """Objects made before Python looks for cycles among them. A plan is tens of thousands of small values without any."""
+
+COMPLETE = "_XCFG_COMPLETE"
+"""Variable by which a shell asks for completions."""
 
 COMMANDS = {
     "init": ("xcfg.cli.commands.init:init", "Write a commented experiment that runs."),
@@ -39,6 +43,7 @@ COMMANDS = {
     "importers": ("xcfg.cli.commands.registered:importers", "List or show importers of recorded logprobs."),
     "plugins": ("xcfg.cli.commands.plugins:plugins", "List, check or describe plugins."),
     "doctor": ("xcfg.cli.commands.doctor:doctor", "Tell what is installed and what is missing."),
+    "completion": ("xcfg.cli.commands.completion:completion", "Print what completes commands in a shell."),
     "schema": ("xcfg.cli.commands.schema:schema", "Print the JSON Schema of experiment files."),
 }
 
@@ -99,6 +104,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     gc.set_threshold(_FEW_COLLECTIONS)
+    if COMPLETE in os.environ:  # a shell asks; click answers and exits by itself
+        cli.main(args=arguments, prog_name="xcfg", complete_var=COMPLETE)
     try:
         code = cli.main(args=arguments, prog_name="xcfg", standalone_mode=False)
     except BaseException as error:

@@ -15,6 +15,7 @@ from xcfg.cli.output import document, emit, json_option, table
 from xcfg.cli.session import Session
 from xcfg.cli.tried import installed_version
 from xcfg.cli.tried_text import print_tried
+from xcfg.cli.wanting import wanting
 from xcfg.model.json import Json
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ def doctor(session: Session, experiment: Path | None, as_json: bool) -> None:
         libraries={name: installed_version(name) for name in _LIBRARIES},
         plugins=[asdict(item) for item in found],
         engines=engines,
+        wanting=wanting(facts),
         tried=[summary(item) for item in matrices],
     )
     if trouble is not None:
@@ -98,4 +100,7 @@ def _print(out: Console, content: dict[str, Json]) -> None:
     table(out, ["plugin", "distribution", "version", "state", "error"], rows)
     rows = [[item["plugin"], item["state"], ", ".join(item["engines"]), item["hint"]] for item in content["engines"]]
     table(out, ["engine of", "state", "installed", "to install"], rows)
+    rows = [[item["missing"], item["without"], item["mend"]] for item in content["wanting"]]
+    if rows:
+        table(out, ["missing", "without it there is no", "what brings it"], rows)
     print_tried(out, content)
