@@ -1,6 +1,6 @@
 """Runs over a grid of 6 by 6 side configurations on fakes, killed at random points and resumed.
 
-40 kills here and 1,000 in the full tier. Folder N is drawn from seed N, from 0 here and from 10,000 in the full tier.
+20 kills here and 1,000 in the full tier. Folder N is drawn from seed N, from 0 here and from 10,000 in the full tier.
 It is killed up to four times and run to its end, two folders at a time. A kill takes some seconds; a test that takes
 longer than its ``timeout`` mark fails.
 """
@@ -52,7 +52,7 @@ def whole(tmp_path_factory) -> Whole:
 @pytest.mark.parametrize(
     ("first", "kills"),
     [
-        pytest.param(0, 40, id="40-kills", marks=pytest.mark.timeout(900)),
+        pytest.param(0, 20, id="20-kills", marks=pytest.mark.timeout(900)),
         pytest.param(10_000, 1000, id="1000-kills", marks=[pytest.mark.full, pytest.mark.timeout(7200)]),
     ],
 )

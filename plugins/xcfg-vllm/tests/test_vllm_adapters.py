@@ -8,10 +8,15 @@ import pytest
 
 from xcfg.errors import InvalidInput, UnsupportedError
 from xcfg.model.capability import Unobservable
+from xcfg.model.case import SideConfig
+from xcfg.model.experiment import Checkpoint
+from xcfg.model.scorer import Role
+from xcfg.plugin import ScorerSpec
 from xcfg_vllm.adapters import read_adapter
-from xcfg_vllm.admission import Admitted
+from xcfg_vllm.admission import Admitted, admit
 from xcfg_vllm.limits import Limits
 from xcfg_vllm.live import Live
+from xcfg_vllm.plugin import xcfg_process_environment
 from xcfg_vllm.readback import READERS
 from xcfg_vllm.scoring import EngineScores
 
@@ -107,3 +112,34 @@ def test_what_is_observed_of_an_adapter(checkpoint, folder) -> None:
     assert isinstance(found, Unobservable)
     assert found.reason == f"worker 1 does not apply the adapter to {read.layers[0]} (1 such layers)"
     assert "holds 0 adapters" in _told(read, sent=["here"], workers=[{"active": [], "layers": []}]).reason
+
+
+def _side(folder):
+    return SideConfig(
+        role=Role.ROLLOUT, scorer="vllm", checkpoint=Checkpoint(path="m"), knobs={"vllm.lora": str(folder)}
+    )
+
+
+def test_a_changed_adapter_under_one_path_is_another_one(checkpoint, folder, monkeypatch) -> None:
+    """What a resumed run holds against a sealed one is the declared environment: it changes with either file."""
+    before = xcfg_process_environment(side=_side(folder))["XCFG_VLLM_LORA"]
+    assert xcfg_process_environment(side=_side(folder))["XCFG_VLLM_LORA"] == before
+    monkeypatch.setenv("XCFG_VLLM_LORA", before)
+    spec = ScorerSpec(
+        role=Role.ROLLOUT,
+        checkpoint=checkpoint,
+        trust_remote_code=False,
+        rank=0,
+        world_size=1,
+        engine={"lora": str(folder)},
+    )
+    assert admit(spec).adapter.digest == before
+    _change(folder, lora_alpha=3)
+    after = xcfg_process_environment(side=_side(folder))["XCFG_VLLM_LORA"]
+    assert after != before
+    with pytest.raises(InvalidInput, match="changed since this run was planned"):
+        admit(spec)
+
+
+def test_a_missing_adapter_has_no_digest(tmp_path) -> None:
+    assert xcfg_process_environment(side=_side(tmp_path))["XCFG_VLLM_LORA"] == ""

@@ -11,7 +11,7 @@ from attrs import frozen
 from xcfg.errors import Fault, InvalidInput, UnsupportedError
 from xcfg.model.codec import load_json
 from xcfg.plugin import digest_checkpoint
-from xcfg.plugin.checkpoint import file_digest
+from xcfg_vllm.adapter_identity import CONFIG, WEIGHTS, adapter_digest
 from xcfg_vllm.tensor_headers import TensorHeader, read_headers
 
 RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
@@ -24,8 +24,8 @@ _PREFIX = "base_model.model."
 
 @frozen(kw_only=True)
 class Adapter:
-    """``room``: rank that vLLM makes room for; ``layers``: adapted layers, the checkpoint's names; ``digest`` of the
-    weights file.
+    """``room``: rank that vLLM makes room for; ``layers``: adapted layers, the checkpoint's names; ``digest``
+    of both files.
     """
 
     folder: Path
@@ -56,7 +56,7 @@ def read_adapter(folder: Path, checkpoint: Path) -> Adapter:
         folder=folder,
         room=next(room for room in RANKS if room >= rank),
         layers=tuple(sorted({_layer(name) for name in headers})),
-        digest=file_digest(folder / "adapter_model.safetensors"),
+        digest=adapter_digest(folder),
     )
 
 
@@ -69,7 +69,7 @@ _UNSUPPORTED: Mapping[str, str] = {
 
 
 def _config(folder: Path) -> Mapping[str, Any]:
-    path = folder / "adapter_config.json"
+    path = folder / CONFIG
     try:
         document = load_json(path.read_bytes(), where=str(path))
     except OSError as error:
@@ -94,7 +94,7 @@ def _check_declaration(folder: Path, checkpoint: Path) -> None:
 
 def _messages(adapter: Mapping[str, TensorHeader], base: Mapping[str, TensorHeader]) -> Iterator[str]:
     if not adapter:
-        yield "the adapter has no tensors (adapter_model.safetensors)"
+        yield f"the adapter has no tensors ({WEIGHTS})"
     for name, header in adapter.items():
         layer, side = _layer(name), _side(name)
         if not name.startswith(_PREFIX) or side is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from xcfg.model.case import Case, Rejection, SideConfig
 from xcfg.model.json import Json
@@ -11,6 +12,7 @@ from xcfg.model.kernel import SELECTED_LOGPROB
 from xcfg.model.knob import Knob
 from xcfg.model.scorer import Launch, MaterializerDescriptor, Role, ScorerDescriptor
 from xcfg.plugin import hookimpl
+from xcfg_vllm.adapter_identity import VARIABLE, adapter_digest
 from xcfg_vllm.capabilities import contradiction, path_reason
 from xcfg_vllm.environment import FIXED, SAMPLE_BATCH
 from xcfg_vllm.knobs import KNOBS
@@ -30,7 +32,7 @@ def xcfg_scorers() -> Sequence[ScorerDescriptor]:
     return (
         ScorerDescriptor(
             id=SCORER,
-            summary="Offline vLLM: samples the token batch and scores fixed tokens by forced decoding or prefill",
+            summary="vLLM, offline or served: samples and scores fixed tokens by forced decoding or prefill",
             target="xcfg_vllm.scorer:VllmScorer",
             roles=(Role.ROLLOUT,),
             launch=Launch.SINGLE,
@@ -69,11 +71,13 @@ def xcfg_reject_case(case: Case, baseline: Case) -> Rejection | None:
 
 @hookimpl
 def xcfg_process_environment(side: SideConfig) -> Mapping[str, str]:
-    """The engine core inside the scorer's process, no network, no usage reports; sampling in the side's batches."""
+    """The engine core inside the scorer's process, no network; sampling in the side's batches; the adapter's digest."""
     if side.scorer != SCORER:
         return {}
-    size = side.knobs.get("batch.size")
-    return FIXED if size is None else {**FIXED, SAMPLE_BATCH: str(size)}
+    size, lora = side.knobs.get("batch.size"), side.knobs.get("vllm.lora")
+    sampling = {} if size is None else {SAMPLE_BATCH: str(size)}
+    adapter = {} if lora is None else {VARIABLE: adapter_digest(Path(str(lora)))}
+    return {**FIXED, **sampling, **adapter}
 
 
 @hookimpl
