@@ -36,6 +36,14 @@ def test_bits_are_those_of_one_process(launched, checkpoint, batch) -> None:
             assert getattr(samples, name).tobytes() == getattr(single.samples, name).tobytes(), name
 
 
+def test_each_layer_gathered_from_the_ranks_is_that_of_the_unsharded_model(launched, checkpoint, batch) -> None:
+    _, _, documents = launched
+    whole = dict(torch_played(checkpoint, batch, {"training.compute_dtype": "float32"}).identity.recorded["sections"])
+    assert {"0", "ends"} <= set(whole)
+    for document in documents:
+        assert document["recorded"]["sections"] == whole
+
+
 def test_batches_are_dealt_in_turn(launched) -> None:
     _, _, documents = launched
     # batches (0 1 2), (3 4 5), (6): the third goes to rank 0, and rank 1 repeats it for the collectives' sake

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from xcfg.model.json import Json
-from xcfg.plugin import ScorerSpec
+from xcfg.plugin import ScorerIdentity, ScorerSpec
 from xcfg_fsdp.base import RankScorer
 from xcfg_fsdp.facts import shard_facts
 from xcfg_fsdp.groups import reshard
 from xcfg_fsdp.live import FsdpLive
 from xcfg_fsdp.opening import open_live
 from xcfg_fsdp.placements import parallel_degrees
+from xcfg_torch.identity import model_identity
 
 if TYPE_CHECKING:
     import torch
@@ -23,6 +24,14 @@ class FsdpScorer(RankScorer):
 
     def _build(self, spec: ScorerSpec, device: torch.device) -> FsdpLive:
         return open_live(spec, device)
+
+    def identity(self) -> ScorerIdentity:
+        """Digests of the files this rank loaded, and of each layer that the ranks hold; no optimizer exists."""
+        assert self._spec is not None
+        self._reshard()
+        kind = self.live.device.type  # shards offloaded from a device cannot be gathered where they lie
+        held = {parameter.device.type for parameter in self.live.model.parameters()}
+        return model_identity(self._spec, self.live, by_layer=held == {kind})
 
     def _reshard(self) -> None:
         reshard(self.live.model)

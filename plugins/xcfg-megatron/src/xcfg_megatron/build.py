@@ -21,7 +21,7 @@ from xcfg_megatron.layers import TRANSFORMER_ENGINE, layer_spec, placed_rotary
 from xcfg_megatron.mapping import parameters, tensors, whole
 from xcfg_megatron.parallel import Degrees, groups
 from xcfg_megatron.pipeline import Pipeline
-from xcfg_megatron.weights import fill, section_digests, tensor_digests
+from xcfg_megatron.weights import fill, stage_digests, tensor_digests
 
 if TYPE_CHECKING:
     import torch
@@ -81,7 +81,7 @@ def build(
     group = groups()["tp"]
     fill(gpt, found, stored, rank=group.rank(), ranks=group.size())
     proven = tensor_digests(gpt, found, stored, group)
-    return Built(gpt=gpt, sections=section_digests(pipeline.from_all(proven)))
+    return Built(gpt=gpt, sections=stage_digests(pipeline.from_all(proven)))
 
 
 def _model(

@@ -8,12 +8,11 @@ from attrs import frozen
 
 from xcfg_megatron.geometry import Geometry
 from xcfg_megatron.layouts import Columns, GateUp, Layout, QueryKeyValue, Vocabulary, Whole
+from xcfg_torch.sections import ENDS
 
 EMBEDDING = "model.embed_tokens.weight"
 HEAD = "lm_head.weight"
 NORM = "model.norm.weight"
-ENDS = "ends"
-"""The section of what is in no layer: embedding, last norm, head."""
 
 
 @frozen(kw_only=True)

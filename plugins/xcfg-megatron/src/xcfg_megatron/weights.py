@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from xcfg.errors import XcfgError
 from xcfg_megatron.checkpoint import Tensors
 from xcfg_megatron.mapping import Parameter
+from xcfg_torch.sections import section_digests, tensor_digest
 
 if TYPE_CHECKING:
     import torch
@@ -49,7 +49,7 @@ def tensor_digests(model: Any, found: Iterable[Parameter], tensors: Tensors, gro
             raise XcfgError(f"{parameter.name}: {reason}", where="megatron") from reason
         for name, tensor in zip(parameter.tensors, reassembled, strict=True):
             stored = tensors.read(name)
-            wanted, there = (digest(item.to(own.dtype).to(stored.dtype)) for item in (stored, tensor.cpu()))
+            wanted, there = (tensor_digest(item.to(own.dtype).to(stored.dtype)) for item in (stored, tensor.cpu()))
             if wanted != there:
                 message = f"{name}, reassembled from {parameter.name} of all ranks, is not the checkpoint's"
                 raise XcfgError(message, where="megatron")
@@ -57,26 +57,14 @@ def tensor_digests(model: Any, found: Iterable[Parameter], tensors: Tensors, gro
     return proven
 
 
-def section_digests(stages: Iterable[Mapping[str, tuple[str, str]]]) -> dict[str, str]:
-    """One SHA-256 a section over names and digests of its tensors, of all stages. Raises XcfgError where two differ."""
+def stage_digests(stages: Iterable[Mapping[str, tuple[str, str]]]) -> dict[str, str]:
+    """One SHA-256 a section, of the tensors of all stages. Raises XcfgError where two stages differ in one."""
     tensors: dict[str, tuple[str, str]] = {}
     for stage in stages:
         for name, proven in stage.items():
             if tensors.setdefault(name, proven) != proven:
                 raise XcfgError(f"two pipeline stages hold different values of {name}", where="megatron")
-    sections: dict[str, Any] = {}
-    for name, (section, value) in sorted(tensors.items()):
-        sections.setdefault(section, hashlib.sha256()).update(f"{name} {value};".encode())
-    return {section: state.hexdigest() for section, state in sections.items()}
-
-
-def digest(tensor: torch.Tensor) -> str:
-    """SHA-256 over dtype, shape and bytes."""
-    import torch
-
-    state = hashlib.sha256(f"{tensor.dtype} {tuple(tensor.shape)};".encode())
-    state.update(tensor.detach().contiguous().reshape(-1).view(torch.uint8).numpy())
-    return state.hexdigest()
+    return section_digests(tensors)
 
 
 def _gathered(own: torch.Tensor, group: Any) -> list[torch.Tensor]:

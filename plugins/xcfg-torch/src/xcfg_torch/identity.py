@@ -5,10 +5,14 @@ from __future__ import annotations
 from xcfg.model.json import Json
 from xcfg.plugin import ScorerIdentity, ScorerSpec, digest_checkpoint
 from xcfg_torch.live import Live
+from xcfg_torch.sections import held_sections
 
 
-def model_identity(spec: ScorerSpec, live: Live) -> ScorerIdentity:
-    """Content digests of the directory, and the class and versions that read it; remote code is recorded when on."""
+def model_identity(spec: ScorerSpec, live: Live, *, by_layer: bool = False) -> ScorerIdentity:
+    """Content digests of the directory, and the class and versions that read it; remote code is recorded when on.
+
+    ``by_layer`` adds ``sections``: digests of what the live model holds (:func:`held_sections`, which gathers shards).
+    """
     import torch
     import transformers
 
@@ -21,6 +25,8 @@ def model_identity(spec: ScorerSpec, live: Live) -> ScorerIdentity:
     }
     if spec.trust_remote_code:
         recorded["trust_remote_code"] = True
+    if by_layer:
+        recorded["sections"] = dict(held_sections(live.model.named_parameters(), spec.checkpoint))
     return ScorerIdentity(
         checkpoint_digest=digests.weights, tokenizer_digest=digests.tokenizer, optimizer_steps=0, recorded=recorded
     )

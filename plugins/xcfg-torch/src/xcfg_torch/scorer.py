@@ -74,9 +74,9 @@ class TorchScorer:
         self.live = open_whole(spec, device_of_rank(spec.engine.get("device"), 0))
 
     def identity(self) -> ScorerIdentity:
-        """Digests of the files loaded; no optimizer exists."""
+        """Digests of the files loaded and of each layer held; no optimizer exists."""
         assert self._spec is not None
-        return model_identity(self._spec, self.live)
+        return model_identity(self._spec, self.live, by_layer=True)
 
     def kernel_request(self, operator: str, options: Mapping[str, Json]) -> KernelRequest | None:
         """A request for ``selected_logprob``; None for any other operator."""

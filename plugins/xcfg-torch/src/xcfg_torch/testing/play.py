@@ -125,6 +125,7 @@ def main(path: Path) -> None:
         "states": played.states,
         "bound": asdict(played.bound),
         "checkpoint_digest": played.identity.checkpoint_digest,
+        "recorded": thaw(played.identity.recorded),
         "open_s": played.open_s,
         "score_s": played.score_s,
     }
