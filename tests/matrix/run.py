@@ -1,14 +1,13 @@
 """Writes ``compatibility.json`` of a plugin, by running: ``python tests/matrix/run.py SCORER-ROLE [KNOB ...]``.
 
-With knobs, only these are tried again, and the other rows are kept.
+With knobs, only these are tried again, and the other rows are kept. Side runs that are sealed in ``runs/matrix`` are
+used again.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-import tempfile
-from pathlib import Path
 from typing import Any
 
 from benches import BENCHES, COUNTS
@@ -21,9 +20,8 @@ OUTCOMES = ("applied", "refused", "substituted")
 def main(name: str, knobs: list[str]) -> None:
     """Tries one bench and writes what came of it among what its plugin's file holds."""
     bench = BENCHES[name]
-    with tempfile.TemporaryDirectory() as folder:
-        values = list(every_value(bench, COUNTS, knobs))
-        found = matrix(bench, values, run(bench, values, Path(folder)))
+    values = list(every_value(bench, COUNTS, knobs))
+    found = matrix(bench, values, run(bench, values, ROOT / "runs/matrix" / name))
     path = ROOT / bench.package / FILE
     known = json.loads(path.read_text())["scorers"] if path.exists() else []
     own = [item for item in known if (item["scorer"], item["role"]) == (bench.scorer, bench.role)]

@@ -125,9 +125,13 @@ def matrix(bench: Any, values: Iterable[tuple[str, Any]], found: Mapping[str, An
 
 
 def outcome(knob: str, role: str, case: Mapping[str, Any]) -> dict[str, Any]:
-    """The outcome in one case. Raises RuntimeError where the case says nothing of the value."""
+    """The outcome in one case. Raises RuntimeError where the case says nothing of the value.
+
+    A value may make the sides mean different things by a logprob (``invalid_identity``): it was applied all the same,
+    or the case would have been ``invalid_provenance``.
+    """
     status, side = case["status"], case["knobs"].get(knob, {}).get("sides", {}).get(role)
-    if status in ("pass", "fail") and side is not None:
+    if status in ("pass", "fail", "invalid_identity") and side is not None:
         return {"outcome": "applied", "observed": side["observed"]}
     if status == "invalid_provenance" and side is not None:
         return {"outcome": "substituted", "observed": side["observed"], "reason": side["reason"] or case["reason"]}
