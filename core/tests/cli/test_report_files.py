@@ -1,0 +1,49 @@
+"""``xcfg report`` as files for CI systems, read by another parser."""
+
+from __future__ import annotations
+
+import json
+from xml.etree import ElementTree
+
+import pytest
+
+from .own_contract import write_contract
+
+
+@pytest.fixture
+def ran(xcfg, write, tmp_path):
+    """The output folder of a run on fakes and its document."""
+    out = tmp_path / "out"
+    experiment = write(contract=write_contract(tmp_path, 1e-6))  # bf16 against fp32 drifts, fp32 against itself not
+    done = xcfg("-q", "run", experiment, "--allow-fake", "--out", out, "--json")
+    return out, done.document
+
+
+def test_each_case_is_a_test_case(xcfg, ran, tmp_path) -> None:
+    out, document = ran
+    junit, markdown = tmp_path / "report.xml", tmp_path / "report.md"
+    done = xcfg("report", out, "--junit", junit, "--markdown", markdown)
+    suite = ElementTree.fromstring(junit.read_bytes()).find("testsuite")
+    assert int(suite.get("tests")) == len(document["cases"]) > 2
+    assert int(suite.get("failures")) == document["counts"].get("fail", 0) > 0
+    failed = {item.get("name").split()[0] for item in suite.findall("testcase") if item.find("failure") is not None}
+    assert failed == {case["id"] for case in document["cases"] if case["status"] == "fail"}
+    assert done.code == 1
+    assert sum(line.startswith("| ❌") for line in markdown.read_text().splitlines()) == len(failed)
+    assert "fake scorers" in markdown.read_text()
+
+
+def test_a_folder_that_is_not_there_is_told_before_anything(xcfg, ran, tmp_path) -> None:
+    out, _ = ran
+    done = xcfg("report", out, "--junit", tmp_path / "no/report.xml", "--json")
+    assert done.code == 2
+    assert json.loads(done.out)["errors"][0]["where"] == "--junit"
+
+
+def test_a_report_replaces_an_older_one_whole(xcfg, ran, tmp_path) -> None:
+    out, _ = ran
+    path = tmp_path / "report.xml"
+    path.write_text("x" * 1_000_000)
+    xcfg("report", out, "--junit", path)
+    ElementTree.fromstring(path.read_bytes())
+    assert [item.name for item in tmp_path.iterdir() if "partial" in item.name] == []
