@@ -13,11 +13,14 @@ EXPERIMENT, GATE = EXAMPLES / "qwen3-tiny-search.yaml", EXAMPLES / "qwen3-tiny-g
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(900)]
 
 
-def test_what_the_search_pinned_holds(xcfg, tmp_path) -> None:
+@pytest.mark.parametrize(
+    "left_out", [("--skip-unrelated",), pytest.param((), marks=pytest.mark.full)], ids=["core", "all"]
+)
+def test_what_the_search_pinned_holds(xcfg, tmp_path, left_out) -> None:
     pinned = json.loads(GATE.read_text())
     assert pinned["fake"] is False
     junit = tmp_path / "gate.xml"
-    options = ("--out", tmp_path / "run", "--retry", "1", "--junit", junit, "--json")
+    options = (*left_out, "--out", tmp_path / "run", "--retry", "1", "--junit", junit, "--json")
     done = xcfg("-q", "gate", EXPERIMENT, "--gate", GATE, *options)
     assert done.code == 0, done.out[-3000:] + done.err[-3000:]
     found = done.document

@@ -54,6 +54,15 @@ def test_what_was_pinned_holds(gated, pinned, searched) -> None:
     assert len(found["cases"]) == len(found["checks"]) == len({check["case"] for check in found["checks"]})
 
 
+def test_unrelated_cases_may_be_left_out(gated, pinned) -> None:
+    done = gated(pinned, "--skip-unrelated")
+    whole = gated(pinned)
+    assert done.code == whole.code == 0
+    kept = [check for check in whole.document["checks"] if check["role"] != "unrelated"]
+    assert [check["case"] for check in done.document["checks"]] == [check["case"] for check in kept]
+    assert len(kept) < len(whole.document["checks"])
+
+
 def test_a_fresh_folder_executes_the_pinned_cases_alone(gated, pinned, tmp_path, xcfg) -> None:
     out = tmp_path / "fresh"
     done = gated(pinned, out=out)

@@ -25,6 +25,9 @@ _PATH = click.Path(path_type=Path)
 @click.argument("experiment", type=_PATH)
 @click.argument("overrides", nargs=-1, metavar="[KEY=VALUE]...")
 @click.option("--gate", "file", type=_PATH, required=True, metavar="FILE", help="What `xcfg search --gate` wrote.")
+@click.option(
+    "--skip-unrelated", is_flag=True, help="Leave out the cases of knobs that changed nothing: fewer engines."
+)
 @click.option("--out", type=_PATH, help="Output folder (default: runs/NAME-gate).")
 @click.option("--resume/--no-resume", default=True, help="Reuse sealed side runs (default) or execute all again.")
 @click.option("--jobs", type=click.IntRange(min=1), help="Engines at once (default: what memory and cores allow).")
@@ -40,6 +43,7 @@ def gate(
     experiment: Path,
     overrides: tuple[str, ...],
     file: Path,
+    skip_unrelated: bool,
     out: Path | None,
     allow_fake: bool,
     as_json: bool,
@@ -63,6 +67,8 @@ def gate(
     session: Session = ctx.obj
     check_written(options)
     pinned = read_gate(file)
+    if skip_unrelated:
+        pinned = pinned.without_unrelated()
     placing = Placing.taken(options)
     registry = session.registry(allow_fake=allow_fake, interpreters=placing.interpreters)
     loaded = load_experiment(experiment, overrides, registry=registry)

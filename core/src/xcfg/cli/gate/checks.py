@@ -5,11 +5,10 @@ from __future__ import annotations
 from attrs import frozen
 
 from xcfg.analyzer.search.outcome import Outcome
-from xcfg.cli.gate.file import PinnedCase
+from xcfg.cli.gate.file import ANSWER, PART, PRODUCTION, REFERENCE, UNRELATED, PinnedCase
 from xcfg.exitcodes import ExitCode, worst
 from xcfg.model.status import Status
 
-ANSWER, REFERENCE, PRODUCTION, PART, UNRELATED = "answer", "reference", "production", "part", "unrelated"
 _WITHIN = {ANSWER: True, REFERENCE: True, PRODUCTION: False, PART: False}
 _SEARCH = "search again with --gate and pin what it finds"
 _ADVICE = {

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from xcfg.errors import InvalidInput
 from xcfg.model.codec import load_json, structure
 from xcfg.model.json import Json, freeze, tupled
 
 SCHEMA = "xcfg.gate-file/1"
+ANSWER, REFERENCE, PRODUCTION, PART, UNRELATED = "answer", "reference", "production", "part", "unrelated"
 FAMILY = SCHEMA.partition("/")[0] + "/"
 
 
@@ -36,6 +37,10 @@ class Gate:
     values: Mapping[str, Json] = field(converter=freeze)
     still_different: Mapping[str, Json] = field(converter=freeze)
     cases: tuple[PinnedCase, ...] = field(converter=tupled)
+
+    def without_unrelated(self) -> Gate:
+        """The same but for the cases that tell which knobs change nothing."""
+        return evolve(self, cases=[case for case in self.cases if case.role != UNRELATED])
 
 
 def read_gate(path: Path) -> Gate:
@@ -71,9 +76,9 @@ _PLAIN = ("experiment", "identity", "level", "aligned", "values", "still_differe
 
 
 def _cases(found: Mapping[str, Json]) -> list[Json]:
-    one = [("answer", found["answer"]), ("reference", found["reference"]), ("production", found["production"])]
+    one = [(role, found[role]) for role in (ANSWER, REFERENCE, PRODUCTION)]
     # an empty alignment is production itself, and everything aligned may be the answer: each case has its first role
-    more = [("part", item) for item in found["parts"]] + [("unrelated", item) for item in found["unrelated"]]
+    more = [(PART, item) for item in found["parts"]] + [(UNRELATED, item) for item in found["unrelated"]]
     found_first = {item["id"]: (role, item) for role, item in reversed((*one, *more))}
     return [
         {"role": role, "id": item["id"], "sets": item["sets"], "within": item["within_baseline_row"]}
