@@ -27,8 +27,7 @@ def written_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def check_written(given: Mapping[str, Any]) -> None:
     """Raise InvalidInput where a report could not be written, before anything is executed for it."""
-    for name in ("junit", "markdown"):
-        path = given[name]
+    for name, path in given.items():
         if path is not None and not path.absolute().parent.is_dir():
             hint = "name a file in a folder that exists"
             raise InvalidInput(f"no folder {path.parent}", where=f"--{name}", hint=hint)

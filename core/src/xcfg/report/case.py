@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from xcfg.model.json import Json
-from xcfg.model.provenance import KnobState
 from xcfg.report.layout import print_table
 from xcfg.report.metrics import metric_rows, rank_rows
-from xcfg.report.wording import FAKE_NOTE, around_words, change, limit_note, number, setting, token_words
+from xcfg.report.provenance import provenance_rows
+from xcfg.report.wording import FAKE_NOTE, around_words, change, limit_note, number, token_words
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -32,25 +32,9 @@ def print_case(out: Console, content: Mapping[str, Json], *, per_rank: bool) -> 
     if case["assumed"]:
         out.print(f"not proven equal, assumed: {', '.join(case['assumed'])}", markup=False)
     print_table(out, ["metric", "value", "limit"], metric_rows(case))
-    print_table(out, ["knob", "side", "requested", "materialized", "observed", "state"], _provenance(case))
+    print_table(out, ["knob", "side", "requested", "materialized", "observed", "state"], provenance_rows(case))
     if per_rank:
         print_table(out, ["rollout rank", "training rank", "tokens", "max |dlogp|", "mean"], rank_rows(case))
     for item in content["tokens"]:
         out.print(f"token: {token_words(item)}", markup=False)
         out.print(f"       around it, token[d]: {around_words(item)}", markup=False)
-
-
-def _provenance(case: Mapping[str, Json]) -> list[list[str]]:
-    return [
-        [name, role, *_values(item), item["state"] + (f": {item['reason']}" if item["reason"] else "")]
-        for name, knob in case["knobs"].items()
-        for role, item in knob["sides"].items()
-    ]
-
-
-def _values(item: Mapping[str, Json]) -> list[str]:
-    """Requested, materialized and observed; a dash where the knob has no meaning or nothing was seen."""
-    if item["state"] == KnobState.INAPPLICABLE:
-        return ["-", "-", "-"]
-    seen = ["-" if item[name] is None else setting(item[name]) for name in ("materialized", "observed")]
-    return [setting(item["requested"]), *seen]

@@ -25,46 +25,22 @@ _PATH = click.Path(path_type=Path)
 @click.pass_context
 def explain(ctx: click.Context, folder: Path, curves: tuple[str, ...], evidence: Path | None, as_json: bool) -> None:
     """Say what the executed cases in DIR prove: smallest sets, ladder level, findings, costs, and what is missing."""
-    from xcfg.analyzer.search.problem import Options, Word
     from xcfg.cli.search.case_curves import CaseCurves, read_case_curves
-    from xcfg.cli.search.document import answer_document, ending
+    from xcfg.cli.search.document import ending
     from xcfg.cli.search.evidence import unpinnable, write_evidence
-    from xcfg.cli.search.findings import case_findings, findings
-    from xcfg.cli.search.looking import review
-    from xcfg.cli.search.setting import Setting
-    from xcfg.cli.stored import check_folder, load_judged
+    from xcfg.cli.search.explained import explained
+    from xcfg.cli.stored import check_folder
     from xcfg.report.search import print_search
     from xcfg.runner.artifacts import load_plan
-    from xcfg.runner.options import RunOptions
 
     session: Session = ctx.obj
     registry = session.registry(allow_fake=True)
     check_folder(folder)
     read = read_case_curves(curves, load_plan(folder)) if curves else CaseCurves()
-    setting = Setting.stored(folder, registry)
-    executor = setting.executor(RunOptions(), lambda event: None)
-    how = Options(prove=Word.MINIMUM, keeps_engines=False)
-    looked = review(setting.problem, how, setting.known, executor)
-    following = looked.following
-    of_cases = case_findings(load_judged(folder, registry)[2], read) if read.cases else ()
-    content = answer_document(
-        "explain",
-        folder,
-        looked.claim,
-        executor,
-        (*findings(setting.space, executor.judged, setting.contract, read), *of_cases),
-        next=None
-        if following is None
-        else {
-            "case": setting.space.case(following.aligned).id,
-            "aligned": sorted(following.aligned),
-            "purpose": following.purpose.value,
-            "constructions": following.constructions,
-        },
-    )
-    if evidence is not None and (why := unpinnable(looked.claim, executor)):
+    content, claim, executor = explained(folder, registry, read)
+    if evidence is not None and (why := unpinnable(claim, executor)):
         click.echo(f"xcfg: {evidence} was not written: {why}", err=True)
     elif evidence is not None:
-        write_evidence(evidence, looked.claim, executor)
+        write_evidence(evidence, claim, executor)
     emit(session, as_json, content, lambda screen: print_search(screen, content))
-    ctx.exit(ending(looked.claim)[1])
+    ctx.exit(ending(claim)[1])

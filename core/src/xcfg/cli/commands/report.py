@@ -14,10 +14,16 @@ from xcfg.cli.written import check_written, write, written_options
 
 @click.command()
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.option("--html", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write one HTML file.")
+@click.option(
+    "--tokenizer", type=click.Path(path_type=Path), help="Folder of a tokenizer, for the text of tokens in HTML."
+)
 @written_options
 @json_option
 @click.pass_context
-def report(ctx: click.Context, /, folder: Path, as_json: bool, **given: Any) -> None:
+def report(
+    ctx: click.Context, /, folder: Path, html: Path | None, tokenizer: Path | None, as_json: bool, **given: Any
+) -> None:
     """Print the report of the run in DIR, judged again from the stored tensors."""
     from xcfg.cli.documents import counts, verdict
     from xcfg.cli.executed_document import executed_document
@@ -25,8 +31,9 @@ def report(ctx: click.Context, /, folder: Path, as_json: bool, **given: Any) -> 
     from xcfg.report.terminal import print_report
 
     session: Session = ctx.obj
-    check_written(given)
-    plan, run, outcomes = load_judged(folder, session.registry(allow_fake=True))
+    check_written({**given, "html": html})
+    registry = session.registry(allow_fake=True)
+    plan, run, outcomes = load_judged(folder, registry)
     status, code = verdict(outcomes)
     content = document(
         "report",
@@ -39,5 +46,9 @@ def report(ctx: click.Context, /, folder: Path, as_json: bool, **given: Any) -> 
         cases=[executed_document(outcome) for outcome in outcomes],
     )
     write(given, content)
+    if html is not None:
+        from xcfg.cli.html import write_html
+
+        write_html(html, folder, registry, content, outcomes, tokenizer)
     emit(session, as_json, content, lambda screen: print_report(screen, content))
     ctx.exit(code)
