@@ -159,3 +159,4 @@ def docs(session: nox.Session) -> None:
 def bench(session: nox.Session) -> None:
     """Measure start-up, parent memory and engine counts, and print them as ratios."""
     _python(session, "tests/bench/bench.py", *session.posargs)
+    _python(session, "tests/bench/html_report.py")

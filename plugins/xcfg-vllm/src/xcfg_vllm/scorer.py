@@ -31,7 +31,7 @@ from xcfg_vllm.sampling_values import KNOB_OF_VALUE, Sampling
 from xcfg_vllm.scoring import TokenSequence, room, score
 from xcfg_vllm.settings import EngineSettings
 
-VERSIONS_RUN = ("0.32.",)
+VERSIONS_RUN = ("0.28.", "0.31.", "0.32.")
 """Beginnings of the versions of vLLM that this plugin was run with; another one is recorded, not refused."""
 
 
