@@ -8,11 +8,16 @@ from typing import TYPE_CHECKING
 
 from xcfg.cli.search.case_curves import CaseCurves
 from xcfg.cli.search.explained import explained
+from xcfg.comparator.blocks import TokenPairs
+from xcfg.comparator.worst import worst_tokens
 from xcfg.model.json import Json
-from xcfg.report.html.content import page_content
+from xcfg.report.html.content import Compared, page_content
 from xcfg.report.html.page import check_html, html_page
 from xcfg.report.text import TokenText
 from xcfg.runner.durable import replace
+
+WORST = 20
+"""Tokens of each case whose neighbourhood is worth a look."""
 
 if TYPE_CHECKING:
     from xcfg.model.outcome import CaseOutcome
@@ -34,4 +39,11 @@ def write_html(
     check_html()
     text = None if tokenizer is None else TokenText.load(tokenizer)
     answer, _, _ = explained(folder, registry, CaseCurves())
-    replace(path, html_page(content, page_content(content, answer, outcomes, text)))
+    replace(path, html_page(content, page_content(content, answer, [_compared(item) for item in outcomes], text)))
+
+
+def _compared(outcome: CaseOutcome) -> Compared:
+    tokens = outcome.tokens
+    if tokens is None or not outcome.comparison.status.judged:
+        return Compared(tokens=tokens)
+    return Compared(tokens=tokens, worst=[item.token for item in worst_tokens(TokenPairs(tokens), WORST)])

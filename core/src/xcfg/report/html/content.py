@@ -6,33 +6,41 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from xcfg.comparator.blocks import TokenPairs
-from xcfg.comparator.worst import worst_tokens
-from xcfg.model.json import Json
+from attrs import field, frozen
+
+from xcfg.model.json import Json, tupled
 from xcfg.report.html.points import points
 from xcfg.report.metrics import rank_rows
 from xcfg.report.provenance import provenance_rows
 from xcfg.report.wording import change, setting
 
 if TYPE_CHECKING:
-    from xcfg.model.outcome import CaseOutcome
+    from xcfg.model.outcome import PairedTokens
+    from xcfg.model.result import WorstToken
     from xcfg.report.text import TokenText
 
 TOKENS = 100_000
 """Tokens drawn over all cases; a page with so many stays below 6 MB."""
 LEAST = 50
-WORST = 20
+
+
+@frozen(kw_only=True)
+class Compared:
+    """What a case has beside its document: its tokens and the worst of them; nothing where it was not compared."""
+
+    tokens: PairedTokens | None = None
+    worst: tuple[WorstToken, ...] = field(default=(), converter=tupled)
 
 
 def page_content(
     content: Mapping[str, Json],
     explained: Mapping[str, Json] | None,
-    outcomes: Sequence[CaseOutcome],
+    compared: Sequence[Compared],
     text: TokenText | None = None,
 ) -> dict[str, Json]:
-    """A ``run`` or ``report`` document, an ``explain`` document and the judged cases as the page reads them."""
-    drawn = [outcome for outcome in outcomes if outcome.tokens is not None]
-    room = max(TOKENS // max(len(drawn), 1), LEAST)
+    """A ``report`` document, an ``explain`` document and the tokens of each case as the page reads them."""
+    drawn = sum(item.tokens is not None for item in compared)
+    room = max(TOKENS // max(drawn, 1), LEAST)
     cases = list(content["cases"])
     axes = _axes(cases)
     return {
@@ -41,7 +49,7 @@ def page_content(
         "explained": None if explained is None else {name: explained[name] for name in _EXPLAINED},
         "axes": [{"name": name, "values": [setting(value) for value in values]} for name, values in axes.items()],
         "metrics": list(dict.fromkeys(name for case in cases for name in case["metrics"])),
-        "cases": [_case(case, outcome, axes, room, text) for case, outcome in zip(cases, outcomes, strict=True)],
+        "cases": [_case(case, item, axes, room, text) for case, item in zip(cases, compared, strict=True)],
     }
 
 
@@ -61,13 +69,11 @@ def _axes(cases: Sequence[Mapping[str, Json]]) -> dict[str, list[Json]]:
 
 def _case(
     case: Mapping[str, Json],
-    outcome: CaseOutcome,
+    item: Compared,
     axes: Mapping[str, list[Json]],
     room: int,
     text: TokenText | None,
 ) -> dict[str, Json]:
-    held = outcome.tokens if outcome.comparison.status.judged else None
-    worst = [] if held is None else [item.token for item in worst_tokens(TokenPairs(held), WORST)]
     return {
         **{name: case[name] for name in ("id", "name", "status", "reason", "dtype", "threshold", "active_tokens")},
         "change": change(case),
@@ -76,13 +82,13 @@ def _case(
         "knobs": provenance_rows(case),
         "ranks": rank_rows(case),
         "worst": [
-            [item.sequence, item.position, item.token, "" if text is None else text.of(item.token), item.rollout_logp,
-             item.train_logp, item.train_logp - item.rollout_logp]
-            for item in worst
+            [token.sequence, token.position, token.token, "" if text is None else text.of(token.token),
+             token.rollout_logp, token.train_logp, token.train_logp - token.rollout_logp]
+            for token in item.worst
         ],
         "measured": case["measured"],
         "reproduce": _reproduce(case, axes),
-        "tokens": points(outcome.tokens, room),
+        "tokens": points(item.tokens, room),
     }  # fmt: skip
 
 
