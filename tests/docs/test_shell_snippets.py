@@ -20,7 +20,9 @@ MADE_BY_THE_READER = {"xcfg mine"}
 def test_its_commands_are_taken(block: Snippet) -> None:
     found = list(commands(block.text))
     assert found, f"{block.place}: no command"
-    faults = [f"{block.place}: {shlex.join(words)}: {told}" for words in found if (told := fault(words, block.page.parent))]
+    faults = [
+        f"{block.place}: {shlex.join(words)}: {told}" for words in found if (told := fault(words, block.page.parent))
+    ]  # noqa: E501
     assert not faults, "\n".join(faults)
 
 
@@ -72,7 +74,7 @@ def test_what_would_not_be_taken_is_told(line: str, said: str) -> None:
 
 
 def test_a_line_is_read_as_a_shell_does() -> None:
-    text = "F=a/b.pt  # a file\nxcfg compare $F $F \\\n  --dtype bfloat16 > out.txt\nX=1 xcfg run m 2> >(jq -c .x) | jq . && pip"
+    text = "F=a/b.pt  # a file\nxcfg compare $F $F \\\n  --dtype bfloat16 > out.txt\nX=1 xcfg run m 2> >(jq -c .x) | jq . && pip"  # noqa: E501
     assert list(commands(text)) == [
         ["xcfg", "compare", "a/b.pt", "a/b.pt", "--dtype", "bfloat16"],
         ["xcfg", "run", "m"], ["jq", "-c", ".x"], ["jq", "."], ["pip"],

@@ -11,6 +11,7 @@ import click
 from xcfg.errors import InvalidInput
 from xcfg.model.json import Json
 
+_REPORTS = ("junit", "markdown", "html")
 _PATH = click.Path(path_type=Path, dir_okay=False)
 _OPTIONS = (
     click.option("--junit", type=_PATH, metavar="FILE", help="Write JUnit XML, a test case a case."),
@@ -27,7 +28,8 @@ def written_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def check_written(given: Mapping[str, Any]) -> None:
     """Raise InvalidInput where a report could not be written, before anything is executed for it."""
-    for name, path in given.items():
+    for name in _REPORTS:
+        path = given.get(name)
         if path is not None and not path.absolute().parent.is_dir():
             hint = "name a file in a folder that exists"
             raise InvalidInput(f"no folder {path.parent}", where=f"--{name}", hint=hint)

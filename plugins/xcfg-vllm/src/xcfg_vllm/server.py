@@ -46,7 +46,11 @@ class Server:
             base_url="http://vllm",
             timeout=None,
         )
-        self._wait(socket)
+        try:
+            self._wait(socket)
+        except BaseException:
+            self.stop()
+            raise
 
     def post(self, path: str, body: Mapping[str, Any] | None = None) -> Any:
         """The answer to a request, as JSON. Raises EngineFault for any other status than 200, with what was said."""
@@ -74,7 +78,6 @@ class Server:
         while True:
             code = self.process.poll()
             if code is not None:
-                self.stop()
                 raise EngineFault(f"vllm serve ended with {code} before it answered; its last lines say why")
             if socket.exists() and self._answers():
                 return
