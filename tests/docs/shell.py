@@ -13,7 +13,7 @@ _REDIRECTION = frozenset({"<", ">", ">>"})
 
 
 def commands(text: str) -> Iterator[list[str]]:
-    """Each command's words. ``NAME=value`` before a command is left out; alone it is what ``$NAME`` stands for after it.  # noqa: E501
+    """Each command's words. ``NAME=value`` before a command is left out; alone it is what ``$NAME`` is after it.
 
     Raises KeyError for a variable that the block does not set.
     """

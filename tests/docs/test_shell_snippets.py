@@ -22,7 +22,7 @@ def test_its_commands_are_taken(block: Snippet) -> None:
     assert found, f"{block.place}: no command"
     faults = [
         f"{block.place}: {shlex.join(words)}: {told}" for words in found if (told := fault(words, block.page.parent))
-    ]  # noqa: E501
+    ]
     assert not faults, "\n".join(faults)
 
 
