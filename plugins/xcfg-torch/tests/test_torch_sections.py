@@ -9,6 +9,7 @@ import torch
 from safetensors.torch import load_file
 
 from xcfg.errors import XcfgError
+from xcfg_torch.head_dtype import compute_head_in
 from xcfg_torch.loading import load_model
 from xcfg_torch.sections import held_sections
 from xcfg_torch.testing.cases import played
@@ -45,4 +46,16 @@ def test_one_changed_value_is_named(checkpoint) -> None:
     with torch.no_grad():
         model.model.layers[0].mlp.up_proj.weight[0, 0] += 1e-3
     with pytest.raises(XcfgError, match=r"another model\.layers\.0\.mlp\.up_proj\.weight"):
-        held_sections(model.named_parameters(), checkpoint)
+        held_sections(model.named_parameters(), checkpoint, torch.float32)
+
+
+def test_a_head_computed_in_a_wider_dtype_than_the_model_was_loaded_in(checkpoint) -> None:
+    """It holds the file's values rounded to the model's dtype, and not one of them may differ."""
+    model = load_model(checkpoint, dtype="bfloat16", attention=None)
+    compute_head_in(model, "float32")
+    assert model.lm_head.weight.dtype == torch.float32
+    held_sections(model.named_parameters(), checkpoint, model.config.dtype)
+    with torch.no_grad():
+        model.lm_head.weight[3, 5] *= 1 + 2**-20
+    with pytest.raises(XcfgError, match=r"another lm_head\.weight"):
+        held_sections(model.named_parameters(), checkpoint, model.config.dtype)

@@ -26,7 +26,7 @@ def model_identity(spec: ScorerSpec, live: Live, *, by_layer: bool = False) -> S
     if spec.trust_remote_code:
         recorded["trust_remote_code"] = True
     if by_layer:
-        recorded["sections"] = dict(held_sections(live.model.named_parameters(), spec.checkpoint))
+        recorded["sections"] = held_sections(live.model.named_parameters(), spec.checkpoint, live.model.config.dtype)
     return ScorerIdentity(
         checkpoint_digest=digests.weights, tokenizer_digest=digests.tokenizer, optimizer_steps=0, recorded=recorded
     )

@@ -37,13 +37,14 @@ def section_digests(tensors: Mapping[str, tuple[str, str]]) -> dict[str, str]:
     return {section: state.hexdigest() for section, state in sections.items()}
 
 
-def held_sections(parameters: Iterable[tuple[str, Any]], folder: Path) -> dict[str, str]:
+def held_sections(parameters: Iterable[tuple[str, Any]], folder: Path, loaded: torch.dtype) -> dict[str, str]:
     """The digest of each layer, and of both ends, as the live model holds them; sharded tensors are gathered.
 
     Bytes are counted in the checkpoint's own dtype: those of the file wherever the model's dtype keeps every value, so
     engines that hold one checkpoint in different dtypes agree. Every rank that holds a shard must call it. A parameter
-    that no file names, because transformers renamed it, is left out. Raises XcfgError, naming the tensor, where the
-    model holds another one than the file.
+    that no file names, because transformers renamed it, is left out. ``loaded`` is the dtype the model was loaded in: a
+    head computed in a wider one holds values rounded to it. Raises XcfgError, naming the tensor, where the model holds
+    another one than the file.
     """
     from safetensors import safe_open
 
@@ -55,15 +56,14 @@ def held_sections(parameters: Iterable[tuple[str, Any]], folder: Path) -> dict[s
     for label, parameter in parameters:
         name = _WRAPPED.sub("", label)
         if name in files:
-            proven[name] = (_section(name), _proven(name, parameter, files[name].get_tensor(name)))
+            proven[name] = (_section(name), _proven(name, parameter, files[name].get_tensor(name), loaded))
     return section_digests(proven)
 
 
-def _proven(name: str, parameter: Any, stored: torch.Tensor) -> str:
+def _proven(name: str, parameter: Any, stored: torch.Tensor, loaded: torch.dtype) -> str:
     own = parameter.full_tensor() if hasattr(parameter, "full_tensor") else parameter
-    wanted = tensor_digest(stored.to(own.dtype).to(stored.dtype))
     there = tensor_digest(own.detach().to(stored.dtype))
-    if wanted != there:
+    if there not in {tensor_digest(value.to(own.dtype).to(stored.dtype)) for value in (stored, stored.to(loaded))}:
         raise XcfgError(f"the live model holds another {name} than the checkpoint's file", where="checkpoint")
     return there
 
