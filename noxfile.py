@@ -160,3 +160,4 @@ def bench(session: nox.Session) -> None:
     """Measure start-up, parent memory and engine counts, and print them as ratios."""
     _python(session, "tests/bench/bench.py", *session.posargs)
     _python(session, "tests/bench/html_report.py")
+    _python(session, "tests/bench/cube.py")

@@ -105,8 +105,15 @@ def test_chunks_of_cells_never_run_are_not_stored(tmp_path, build):
     root = zarr.open_group(path, mode="r")
     assert root["status"].shape == (10, 10, 10, 3)
     assert root["status"].chunks == (1, 10, 10, 3)
-    for name, each in (("status", 1), ("metrics", 1), ("requested", 1), ("rank_metrics", 2)):
+    for name, each in (("status", 1), ("metrics", 1), ("requested", len(axes)), ("rank_metrics", 2)):
         assert len(list((path / name).glob("c.*"))) == 2 * each
+    # so few of the cells are cases that they are read chunk by chunk: every value is still that of its case
+    select = ["case_id", "max_abs_dlogp", "observed.training.a.z", "a.w"]
+    assert query(path, "status != not_run and observed.a.x >= 4", select) == [
+        {"case_id": cases[number].id, "max_abs_dlogp": number / 8, "observed.training.a.z": z, "a.w": w}
+        for number, z, w in ((1, 9, "r"), (2, 6, "q"), (3, 0, "p"))
+    ]
+    assert list(open_cube(path).statuses().values()).count("not_run") == len({case.id for case in plan.cases}) - 3
 
 
 def test_ten_by_ten_by_ten(tmp_path, build):

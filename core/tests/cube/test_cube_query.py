@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+from xcfg.cube.column import Numbers, coded
 from xcfg.cube.expression import parse
 from xcfg.cube.query import query
 from xcfg.cube.writer import commit
@@ -97,6 +99,49 @@ def test_an_unknown_selection_names_the_nearest(path):
 def test_only_fields_of_the_condition_are_read():
     condition = parse("a.b > 1 or c == x", ["a.b", "c", "d"])
     assert condition.names == {"a.b", "c"}
-    assert condition.holds({"a.b": 0, "c": "x"})
-    assert not condition.holds({"a.b": None, "c": "y"})
-    assert not condition.holds({"a.b": "2", "c": None})
+    columns = {"a.b": coded([0, None, "2", 2]), "c": coded(["x", "y", None, None])}
+    assert condition.holds(columns, 4).tolist() == [True, False, False, True]
+
+
+VALUES = [None, True, False, 0, 1, 1.0, -2, 0.5, 2**60, "x", "1", "", {"rollout": 1}]
+SIGNS = ["==", "!=", "<", "<=", ">", ">="]
+
+
+def said(left, sign, right):
+    """The rule of the language, spelt out again: true is not 1, what differs in type is neither equal nor ordered."""
+    kinds = [
+        "bool" if isinstance(value, bool) else "number" if isinstance(value, int | float) else type(value).__name__
+        for value in (left, right)
+    ]
+    alike = kinds[0] == kinds[1]
+    if sign in ("==", "!="):
+        return (alike and left == right) is (sign == "==")
+    if not alike or kinds[0] not in ("number", "str"):
+        return False
+    return {"<": left < right, "<=": left <= right, ">": left > right, ">=": left >= right}[sign]
+
+
+def test_comparing_columns_is_comparing_their_values():
+    for sign in SIGNS:
+        for value in VALUES:
+            assert coded(VALUES).compared(sign, value).tolist() == [said(own, sign, value) for own in VALUES]
+            condition = parse(f"a {sign} b", ["a", "b"])
+            pair = {"a": coded(VALUES), "b": coded([value] * len(VALUES))}
+            assert condition.holds(pair, len(VALUES)).tolist() == [said(own, sign, value) for own in VALUES]
+
+
+@pytest.mark.parametrize("numbers", [[0.5, float("nan"), -2.0, 1.0], [1, 2**60, 0, -5]])
+def test_comparing_numbers_is_comparing_their_values(numbers):
+    column = Numbers(values=np.array(numbers))
+    alone = [None if number != number else number for number in numbers]
+    assert column.at(np.arange(4)) == alone
+    for sign in SIGNS:
+        for value in [*VALUES, 10**400, -(10**400)]:
+            assert column.compared(sign, value).tolist() == [said(own, sign, value) for own in alone], (sign, value)
+
+
+def test_a_literal_may_stand_on_either_side():
+    for sign, mirrored in zip(SIGNS, ["==", "!=", ">", ">=", "<", "<="], strict=True):
+        columns = {"a": Numbers(values=np.array([0.0, 1.0, 2.0, np.nan]))}
+        one, other = parse(f"1 {sign} a", ["a"]), parse(f"a {mirrored} 1", ["a"])
+        assert one.holds(columns, 4).tolist() == other.holds(columns, 4).tolist()

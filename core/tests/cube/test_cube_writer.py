@@ -19,7 +19,7 @@ def test_xarray_shows_one_named_dimension_an_axis(tmp_path, build, small):
     path = tmp_path / "cube.zarr"
     commit(path, small, build.all_passed(small), build.attributes)
 
-    found = xarray.open_zarr(path, consolidated=False)
+    found = xarray.open_zarr(path, consolidated=False).load()
 
     sizes = {"rollout.dtype": 2, "batch.size": 3, "execution.prefix_cache": 2, "metric": len(METRIC_NAMES), "side": 2}
     assert {name: found.sizes[name] for name in sizes} == sizes

@@ -52,6 +52,33 @@ def coordinate_dtype(values: Sequence[Json]) -> str:
     return "float64" if all(abs(value) <= _EXACT_FLOAT for value in integers) else "str"
 
 
+class Places:
+    """Where values lie on an axis; those that it does not have yet go behind its own, in the order they are met."""
+
+    def __init__(self, keys: Sequence[str]) -> None:
+        self.values: list[Json] = []
+        """The values met that the axis does not have."""
+        self._known = {key: index for index, key in enumerate(keys)}
+        self._met: dict[tuple[type, Json], int] = {}
+
+    def of(self, value: Json) -> int:
+        """The index of a value."""
+        try:
+            return self._met[value.__class__, value]
+        except KeyError:
+            found = self._met[value.__class__, value] = self._place(value)
+            return found
+        except TypeError:  # a mapping, which no table is looked up by
+            return self._place(value)
+
+    def _place(self, value: Json) -> int:
+        key = value_key(value)
+        if key not in self._known:
+            self._known[key] = len(self._known)
+            self.values.append(value)
+        return self._known[key]
+
+
 @frozen(kw_only=True)
 class Axis:
     """Values in the order of the coordinate; ``dtype`` is that of the stored coordinate array."""

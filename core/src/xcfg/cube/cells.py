@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from xcfg.cube.axis import value_text
-from xcfg.cube.grid import blocks
+from xcfg.cube.grid import Block, blocks
 from xcfg.cube.layout import Layout
 from xcfg.cube.schema import CELL_ARRAYS, SIDES, STATUS_CODES, ArraySpec
 from xcfg.cube.store import Array, Values, filled, put, read
@@ -23,20 +23,27 @@ def write_cells(arrays: Mapping[str, Array], layout: Layout, outcomes: Sequence[
 
     Raises ValueError on a metric that :data:`xcfg.model.result.METRIC_NAMES` does not list.
     """
-    wanted = [(item, layout.cells[layout.index[outcome.case.id]]) for item, outcome in enumerate(outcomes)]
-    for spec in CELL_ARRAYS:
-        array = arrays[spec.name]
-        for block in blocks(wanted, layout.shape, layout.chunk):
-            members = [(outcomes[item], inside) for item, inside in block.members]
-            extra = array.shape[len(layout.shape) :]
+    places = np.array([layout.index[outcome.case.id] for outcome in outcomes], dtype=np.int64)
+    for block in blocks(layout.cells[places], layout.shape, layout.chunk):
+        members = [outcomes[item] for item in block.items.tolist()]
+        for spec in CELL_ARRAYS:
+            array = arrays[spec.name]
             if spec.name.startswith("rank_"):
-                _write_ranks(array, spec, layout, block.region, members)
+                _write_ranks(array, spec, layout, block, members)
                 continue
+            extra = array.shape[len(layout.shape) :]
             full = (*block.region, *(slice(0, size) for size in extra))
-            values = read(array, full)
-            for outcome, inside in members:
-                values[inside] = _cell(outcome, spec, layout, extra)
-            put(array, full, values)
+            held = read(array, full)
+            values = held.copy()
+            block.put(values, _column(members, spec, layout, extra))
+            put(array, full, values, held)
+
+
+def _column(members: Sequence[CaseOutcome], spec: ArraySpec, layout: Layout, extra: tuple[int, ...]) -> Values:
+    found = filled((len(members), *extra), spec)
+    for row, outcome in enumerate(members):
+        found[row] = _cell(outcome, spec, layout, extra)
+    return found
 
 
 def _cell(outcome: CaseOutcome, spec: ArraySpec, layout: Layout, extra: tuple[int, ...]) -> object:
@@ -87,25 +94,29 @@ def _write_ranks(
     array: Array,
     spec: ArraySpec,
     layout: Layout,
-    region: tuple[slice, ...],
-    members: Sequence[tuple[CaseOutcome, tuple[int, ...]]],
+    block: Block,
+    members: Sequence[CaseOutcome],
 ) -> None:
     """One chunk per pair of ranks: only pairs that exist in the block, or did, are looked at."""
     lead = len(layout.shape)
     pairs = [
-        {(pair.rollout_rank, pair.train_rank): pair for pair in outcome.comparison.per_rank} for outcome, _ in members
+        {(pair.rollout_rank, pair.train_rank): pair for pair in outcome.comparison.per_rank} for outcome in members
     ]
-    extents = array.shape[lead : lead + 2]
-    rest = tuple(slice(0, size) for size in array.shape[lead + 2 :])
+    extents, extra = array.shape[lead : lead + 2], array.shape[lead + 2 :]
     for rollout_rank, train_rank in np.ndindex(*extents):
-        full = (*region, slice(rollout_rank, rollout_rank + 1), slice(train_rank, train_rank + 1), *rest)
-        values = read(array, full)
-        for (_, inside), known in zip(members, pairs, strict=True):
+        full = (
+            *block.region,
+            slice(rollout_rank, rollout_rank + 1),
+            slice(train_rank, train_rank + 1),
+            *(slice(0, size) for size in extra),
+        )
+        held = read(array, full)
+        values = held.copy()
+        column = filled((len(members), 1, 1, *extra), spec)
+        for row, known in enumerate(pairs):
             pair = known.get((rollout_rank, train_rank))
-            if pair is None:
-                values[inside] = spec.fill
-            elif spec.name == "rank_metrics":
-                values[inside] = _metrics(pair.metrics, layout.metrics)
-            else:
-                values[inside] = pair.active_tokens
-        put(array, full, values)
+            if pair is not None:
+                ranked = spec.name == "rank_metrics"
+                column[row] = _metrics(pair.metrics, layout.metrics) if ranked else pair.active_tokens
+        block.put(values, column)
+        put(array, full, values, held)

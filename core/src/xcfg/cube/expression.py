@@ -17,15 +17,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import reduce
 
+import numpy as np
 from attrs import frozen
 
+from xcfg.cube.column import ORDER, Column, Mask
 from xcfg.errors import InvalidInput
 from xcfg.model.codec import unknown
 from xcfg.model.json import Json
 
-Row = Mapping[str, Json]
-Condition = Callable[[Row], bool]
+Columns = Mapping[str, Column]
+Condition = Callable[[Columns, int], Mask]
+"""From the columns and the number of cases to the cases for which it holds."""
 
 _TOKEN = re.compile(
     r"""\s*(?:
@@ -57,13 +61,13 @@ class _Operand:
     name: str = ""
     value: Json = None
 
-    def of(self, row: Row) -> Json:
-        return row[self.name] if self.name else self.value
+    def values(self, columns: Columns, cases: int) -> list[Json]:
+        return columns[self.name].at(np.arange(cases))
 
 
 @frozen(kw_only=True)
 class Expression:
-    """A parsed condition: ``names`` are the fields it reads, ``holds`` judges one row of their values."""
+    """A parsed condition: ``names`` are the fields it reads, ``holds`` finds the cases in their columns."""
 
     names: frozenset[str]
     holds: Condition
@@ -76,7 +80,7 @@ def parse(text: str, names: Collection[str], closed: Mapping[str, Collection[str
     Raises InvalidInput with the column of the fault and, for an unknown field or word, the nearest one.
     """
     parser = _Parser(_tokens(text), names, closed or {})
-    condition = parser.condition() if text.strip() else lambda row: True
+    condition = parser.condition() if text.strip() else lambda columns, cases: np.ones(cases, dtype=bool)
     parser.finish()
     return Expression(names=frozenset(parser.used), holds=condition)
 
@@ -117,13 +121,13 @@ class _Parser:
         parts = [self.conjunction()]
         while self.take("or"):
             parts.append(self.conjunction())
-        return parts[0] if len(parts) == 1 else lambda row: any(part(row) for part in parts)
+        return _joined(np.logical_or, parts)
 
     def conjunction(self) -> Condition:
         parts = [self.negation()]
         while self.take("and"):
             parts.append(self.negation())
-        return parts[0] if len(parts) == 1 else lambda row: all(part(row) for part in parts)
+        return _joined(np.logical_and, parts)
 
     def negation(self) -> Condition:
         column = self.tokens[self.at].column
@@ -139,18 +143,18 @@ class _Parser:
         if grouped:
             self.need(")")
         self.depth -= 1
-        return (lambda row: not inner(row)) if negated else inner
+        return (lambda columns, cases: ~inner(columns, cases)) if negated else inner
 
     def comparison(self) -> Condition:
         left = self.operand()
         token = self.tokens[self.at]
-        if token.text in _ORDER and token.kind == "operator":
+        if token.text in ORDER and token.kind == "operator":
             self.at += 1
-            compare, right = _ORDER[token.text], self.operand()
+            right = self.operand()
             self.check_field(left, right)
             self.check_word(left, right)
             self.check_word(right, left)
-            return lambda row: compare(left.of(row), right.of(row))
+            return _comparison(left, token.text, right)
         negated = token.text == "not" and token.kind == "operator" and self.tokens[self.at + 1].text == "in"
         if negated:
             self.at += 1
@@ -159,9 +163,10 @@ class _Parser:
             self.check_field(left)
             for choice in choices:
                 self.check_word(left, choice)
-            return lambda row: any(_equal(left.of(row), choice.of(row)) for choice in choices) is not negated
+            found = _joined(np.logical_or, [_comparison(left, "==", choice) for choice in choices])
+            return (lambda columns, cases: ~found(columns, cases)) if negated else found
         self.check_field(left)
-        return lambda row: left.of(row) is True
+        return _comparison(left, "==", _Operand(left.column, value=True))
 
     def choices(self) -> list[_Operand]:
         self.need("[")
@@ -212,25 +217,19 @@ class _Parser:
             raise _fault(f"{text!r} is expected, not {token.text or 'the end'!r}", token.column)
 
 
-def _number(value: Json) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def _joined(join: Callable[[Mask, Mask], Mask], parts: Sequence[Condition]) -> Condition:
+    return lambda columns, cases: reduce(join, (part(columns, cases) for part in parts))
 
 
-def _equal(left: Json, right: Json) -> bool:
-    if _number(left) and _number(right):
-        return bool(left == right)
-    return type(left) is type(right) and bool(left == right)
+def _comparison(left: _Operand, sign: str, right: _Operand) -> Condition:
+    if left.name and right.name:
+        judge = ORDER[sign]
+        return lambda columns, cases: np.fromiter(
+            map(judge, left.values(columns, cases), right.values(columns, cases)), dtype=bool, count=cases
+        )
+    if left.name:
+        return lambda columns, cases: columns[left.name].compared(sign, right.value)
+    return lambda columns, cases: columns[right.name].compared(_MIRRORED.get(sign, sign), left.value)
 
 
-def _ordered(left: Json, right: Json) -> bool:
-    return (_number(left) and _number(right)) or (isinstance(left, str) and isinstance(right, str))
-
-
-_ORDER: Mapping[str, Callable[[Json, Json], bool]] = {
-    "==": _equal,
-    "!=": lambda left, right: not _equal(left, right),
-    "<": lambda left, right: _ordered(left, right) and bool(left < right),
-    "<=": lambda left, right: _ordered(left, right) and bool(left <= right),
-    ">": lambda left, right: _ordered(left, right) and bool(left > right),
-    ">=": lambda left, right: _ordered(left, right) and bool(left >= right),
-}
+_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}

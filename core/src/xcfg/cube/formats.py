@@ -1,4 +1,4 @@
-"""A table written as CSV, JSON or Parquet to an open file."""
+"""A table written as CSV, JSON, Parquet or netCDF to an open file."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import BinaryIO, Final
 
 from xcfg.cube.export import Table
+from xcfg.cube.netcdf import write_netcdf
 from xcfg.errors import EnvironmentFault
 from xcfg.model.json import Json
 
@@ -87,5 +88,9 @@ FORMATS: Final[Mapping[str, Callable[[Table, BinaryIO], int]]] = {
     "csv": write_csv,
     "json": write_json,
     "parquet": write_parquet,
+    "netcdf": write_netcdf,
 }
-"""Name of a format, which is also the suffix of its files, to its writer."""
+"""Name of a format to its writer."""
+
+SUFFIXES: Final[Mapping[str, str]] = {**{name: name for name in FORMATS}, "nc": "netcdf"}
+"""Suffix of a file to the name of its format."""

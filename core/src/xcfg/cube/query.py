@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+
 from xcfg.cube.expression import parse
 from xcfg.cube.fields import default_selection, fields
 from xcfg.cube.reader import Cube, open_cube
@@ -37,11 +39,9 @@ def rows(cube: Cube, where: str = "", select: Sequence[str] = ()) -> list[dict[s
         if name not in known:
             raise InvalidInput(unknown("field", name, sorted(known)), where="select")
     columns = {name: known[name]() for name in {*selected, *condition.names}}
-    found = []
-    for index in range(len(cube.cases)):
-        if condition.holds({name: columns[name][index] for name in condition.names}):
-            found.append({name: _finite(columns[name][index]) for name in selected})
-    return found
+    cases = np.flatnonzero(condition.holds(columns, len(cube.cases)))
+    shown = [[_finite(value) for value in columns[name].at(cases)] for name in selected]
+    return [dict(zip(selected, row, strict=True)) for row in zip(*shown, strict=True)]
 
 
 def _finite(value: Json) -> Json:

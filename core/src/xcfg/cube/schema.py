@@ -19,6 +19,12 @@ SCHEMA: Final = "xcfg.cube/1"
 CELL_BLOCK: Final = 1_000
 """Most cells in one chunk; measured: 3.8 ms to write a cell, 28 ms to load the status of 100,000."""
 
+CASE_BLOCK: Final = 10_000
+"""Most rows of the case table in one chunk. Of the evidence, which is long, and of what was measured: CELL_BLOCK."""
+
+AXIS_CHUNK: Final = 1
+"""Knobs in one chunk of ``requested``, ``materialized`` and ``observed``: a query asks for one."""
+
 FLAT_CHUNK: Final = 65_536
 """Chunk of the flat arrays, in elements."""
 
@@ -84,6 +90,9 @@ CELL_ARRAYS: Final = (
     ),
     ArraySpec("rank_active_tokens", ("rollout_rank", "train_rank"), "int64", 0, "active tokens of one pair of ranks"),
 )
+
+PROVENANCE: Final = ("requested", "materialized", "observed")
+"""The cell arrays of what became of each knob on each side."""
 
 CASE_ARRAYS: Final = (
     ArraySpec("case", (), "str", "", "case ids, every planned case"),

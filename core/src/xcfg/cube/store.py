@@ -92,21 +92,26 @@ def same(left: Values, right: Values) -> bool:
 def read(array: Array, region: tuple[slice, ...] | None = None) -> Values:
     """The stored values of a region, writable; all of them by default. Raises ArtifactError on a damaged chunk."""
     try:
-        return np.array(array[... if region is None else region])
+        return np.require(array[... if region is None else region], requirements="W")
     except (RuntimeError, ValueError, TypeError) as error:
         raise ArtifactError(f"a chunk is damaged: {error}", where=str(array.store_path), hint=REBUILD) from error
 
 
-def put(array: Array, region: tuple[slice, ...], values: Values) -> None:
-    """Write ``values`` unless the region holds them already."""
-    if not same(read(array, region), values):
+def put(array: Array, region: tuple[slice, ...], values: Values, held: Values | None = None) -> None:
+    """Write ``values`` unless the region holds them already; ``held`` is what it holds where that was read before."""
+    if not same(read(array, region) if held is None else held, values):
         array[region] = values
 
 
-def sync(array: Array, values: Values) -> None:
-    """Make the array hold ``values`` (of its shape), chunk by chunk, leaving equal chunks untouched."""
+def sync(array: Array, values: Values, held: Values | None = None) -> None:
+    """Make the array hold ``values`` (of its shape), chunk by chunk, leaving equal chunks untouched.
+
+    ``held`` is what it holds; without it the array is read.
+    """
+    held = read(array) if held is None else held
     for region in regions(array.shape, array.chunks):
-        put(array, region, values[region])
+        if not same(held[region], values[region]):
+            array[region] = values[region]
 
 
 def regions(shape: Sequence[int], chunk: Sequence[int]) -> Iterator[tuple[slice, ...]]:

@@ -17,6 +17,7 @@ import zarr
 
 from xcfg.cube.axis import Axis
 from xcfg.cube.cells import write_cells
+from xcfg.cube.geometry import Geometry
 from xcfg.cube.layout import Layout, LayoutChanged, fresh_layout
 from xcfg.cube.measured import write_measured
 from xcfg.cube.schema import (
@@ -24,6 +25,7 @@ from xcfg.cube.schema import (
     CELL_ARRAYS,
     FLAT_CHUNK,
     MEASURED,
+    PROVENANCE,
     SCHEMA,
     SEQUENCE_ARRAY,
     SIDES,
@@ -31,9 +33,9 @@ from xcfg.cube.schema import (
     ArraySpec,
 )
 from xcfg.cube.staging import recover, staged
-from xcfg.cube.store import Array, filled, numpy_dtype, require, sorted_json, sync
+from xcfg.cube.store import Array, filled, numpy_dtype, read, require, sorted_json, sync
 from xcfg.cube.stored import Stored, open_stored
-from xcfg.cube.table import Row, outcome_row, sequence_table, token_starts, token_total, write_records, write_table
+from xcfg.cube.table import Rows, no_rows, sequence_table, token_starts, write_records, write_table
 from xcfg.cube.tokens import Spans, write_tokens
 from xcfg.errors import ArtifactError
 from xcfg.model.json import Json
@@ -55,7 +57,7 @@ def commit(path: Path, plan: Plan, outcomes: Sequence[CaseOutcome], attributes: 
     """
     recover(path)
     former = open_stored(path) if path.exists() else None
-    layout = fresh_layout(plan) if former is None else former.layout.extended(plan)
+    layout = fresh_layout(plan) if former is None else former.layout().extended(plan)
     ordered = _ordered(layout, outcomes)
     with staged(path, copy=former is not None) as staging:
         _write(staging, layout, former, ordered, attributes)
@@ -85,7 +87,7 @@ def rebuild(
 
 def _kept_layout(path: Path, plan: Plan) -> Layout | None:
     try:
-        former = open_stored(path).layout
+        former = open_stored(path).layout()
         return former.extended(plan) if former.covered_by(plan) else None
     except (ArtifactError, LayoutChanged):
         return None  # a damaged cube and another shape are what a rebuild is for
@@ -109,37 +111,39 @@ def _write(
     attributes: Mapping[str, Json],
 ) -> None:
     root = zarr.open_group(folder, mode="a", zarr_format=3)
+    no_spans = np.zeros(0, dtype=np.int64)
     root.attrs.put(_root_attributes(layout, attributes))
     _write_coordinates(root, layout)
     new = {layout.index[outcome.case.id]: outcome for outcome in outcomes}
-    old = () if former is None else former.rows
-    rows = [
-        outcome_row(new[index]) if index in new else old[index] if index < len(old) else Row()
-        for index in range(len(layout.cases))
-    ]
-    starts = token_starts(rows, layout.extensions)
+    held = {} if former is None else former.table()
+    old = no_rows() if former is None else Rows.stored(held, read(former.array(SEQUENCE_ARRAY.name)).tolist())
+    rows = old.padded(len(layout.cases)).updated(new)
+    counts = rows.columns["token_count"]
+    starts = token_starts(counts, layout.extensions)
     ids, sequence_starts = sequence_table(rows, layout.extensions)
-    arrays = _require_arrays(root, layout, rows, token_total(rows, starts), len(ids))
+    arrays = _require_arrays(root, layout, rows, int((starts + counts).max(initial=0)), len(ids))
     write_cells(arrays, layout, outcomes)
     write_records(arrays["record"], layout, outcomes)
-    write_table(arrays, layout, rows, {"token_start": starts, "sequence_start": sequence_starts})
+    write_table(arrays, layout, rows, {"token_start": starts, "sequence_start": sequence_starts}, held)
     sync(arrays[SEQUENCE_ARRAY.name], np.array(ids, dtype=numpy_dtype("str")))
     write_tokens(
         arrays,
-        Spans(starts=tuple(starts), counts=tuple(row.tokens for row in rows)),
-        {} if former is None else former.arrays,
-        Spans(starts=() if former is None else former.token_starts, counts=tuple(row.tokens for row in old)),
+        Spans(starts=starts, counts=counts),
+        {} if former is None else {spec.name: former.array(spec.name) for spec in TOKEN_ARRAYS},
+        Spans(starts=held.get("token_start", no_spans), counts=held.get("token_count", no_spans)),
         {index: outcome.tokens for index, outcome in new.items()},
     )
     write_measured(root, layout, outcomes, attributes.get(MEASURED, {}))
 
 
-def _root_attributes(layout: Layout, attributes: Mapping[str, Json]) -> dict[str, Json]:
+def _root_attributes(layout: Geometry, attributes: Mapping[str, Json]) -> dict[str, Json]:
     geometry = {
         "axes": layout.dimensions,
         "coordinates": {axis.name: axis.dtype for axis in layout.axes},
         "chunk": layout.chunk,
         "case_chunk": layout.case_chunk,
+        "record_chunk": layout.record_chunk,
+        "axis_chunk": layout.axis_chunk,
         "metric_chunk": layout.metric_chunk,
         "extensions": layout.extensions,
     }
@@ -167,20 +171,19 @@ def _coordinate(root: zarr.Group, axis: Axis, chunk: int, attributes: Mapping[st
     sync(array, values)
 
 
-def _require_arrays(
-    root: zarr.Group, layout: Layout, rows: Sequence[Row], tokens: int, sequences: int
-) -> dict[str, Array]:
+def _require_arrays(root: zarr.Group, layout: Layout, rows: Rows, tokens: int, sequences: int) -> dict[str, Array]:
     sizes = {
         "metric": (len(layout.metrics), layout.metric_chunk),
         "side": (len(SIDES), len(SIDES)),
         "axis": (len(layout.axes), max(1, len(layout.axes))),
-        "rollout_rank": (max((row.rollout_ranks for row in rows), default=0), 1),
-        "train_rank": (max((row.train_ranks for row in rows), default=0), 1),
+        "rollout_rank": (rows.extent("rollout_ranks"), 1),
+        "train_rank": (rows.extent("train_ranks"), 1),
         "case": (len(layout.cases), layout.case_chunk),
         "token": (tokens, FLAT_CHUNK),
         "sequence": (sequences, FLAT_CHUNK),
         **dict(zip(layout.dimensions, zip(layout.shape, layout.chunk, strict=True), strict=True)),
     }
+    own = {(name, "axis"): layout.axis_chunk for name in PROVENANCE} | {("record", "case"): layout.record_chunk}
     families = (
         (layout.dimensions, CELL_ARRAYS),
         (("case",), CASE_ARRAYS),
@@ -191,6 +194,7 @@ def _require_arrays(
     for lead, specs in families:
         for spec in specs:
             dims = (*lead, *spec.dims)
-            shape, chunk = [sizes[dim][0] for dim in dims], [sizes[dim][1] for dim in dims]
+            shape = [sizes[dim][0] for dim in dims]
+            chunk = [own.get((spec.name, dim), sizes[dim][1]) for dim in dims]
             arrays[spec.name] = require(root, spec, dims=dims, shape=shape, chunk=chunk)
     return arrays

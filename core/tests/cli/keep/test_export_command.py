@@ -72,6 +72,29 @@ def test_no_row_writes_no_file(finished, xcfg, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def test_netcdf_by_its_suffix(finished, xcfg, tmp_path):
+    pytest.importorskip("h5netcdf")
+    xarray = pytest.importorskip("xarray")
+    out, target = finished / "dtype", tmp_path / "a.nc"
+    done = xcfg("cube", "export", out, target, "--select", "max_abs_dlogp,status", "--json")
+    assert (done.code, done.document["rows"], done.document["format"]) == (0, 2, "netcdf")
+    rows = xcfg("cube", "query", out, "--select", "rollout.dtype,max_abs_dlogp", "--json").document["rows"]
+    with xarray.open_dataset(target, engine="h5netcdf") as found:
+        values = found["max_abs_dlogp"].to_series().to_dict()
+    assert values == {row["rollout.dtype"]: row["max_abs_dlogp"] for row in rows}
+    assert xcfg("cube", "export", out, tmp_path / "b", "--format", "netcdf", "--tokens").code == 0
+    with xarray.open_dataset(tmp_path / "b", engine="h5netcdf") as found:
+        assert found.sizes["row"] == 48  # two cases of four prompts of six sampled tokens
+
+
+def test_netcdf_without_its_package_names_the_line_to_install(finished, xcfg, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "h5netcdf", None)
+    done = xcfg("cube", "export", finished / "dtype", tmp_path / "a.nc", "--json")
+    assert done.code == 7
+    assert done.document["errors"][0]["hint"] == 'python -m pip install "xcfg[netcdf]"'
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("name", ["a", "a.xlsx", "none/a.csv", "."])
 def test_a_target_that_cannot_be(finished, xcfg, tmp_path, name):
     assert xcfg("cube", "export", finished / "dtype", tmp_path / name).code == 2

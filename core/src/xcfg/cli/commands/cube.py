@@ -15,6 +15,8 @@ from xcfg.exitcodes import ExitCode
 _BRIEF = ["case_id", "name", "status", "dtype", "max_abs_dlogp", "threshold", "mean_abs_dlogp", "active_tokens"]
 """Fields of the table where none are selected: as many as a terminal shows."""
 
+_FILES = ["csv", "parquet", "json", "netcdf"]
+
 _where = click.option("--where", default="", help="Condition, for example: status == fail and max_abs_dlogp > 0.1")
 _select = click.option("--select", "selected", multiple=True, metavar="FIELD", help="Fields (repeat for several).")
 
@@ -28,7 +30,10 @@ def cube() -> None:
 @click.argument("place", metavar="DIR")
 @_where
 @_select
-@click.option("--format", "form", type=click.Choice(["table", "csv", "json"]), default="table", show_default=True)
+@click.option(
+    "--format", "form", type=click.Choice(["table", "csv", "json"]), default="table", show_default=True,
+    help="How the rows are printed.",
+)  # fmt: skip
 @json_option
 @click.pass_context
 def query(ctx: click.Context, place: str, where: str, selected: tuple[str, ...], form: str, as_json: bool) -> None:
@@ -65,7 +70,7 @@ def query(ctx: click.Context, place: str, where: str, selected: tuple[str, ...],
 @click.argument("target", metavar="FILE", type=click.Path(path_type=Path))
 @_where
 @_select
-@click.option("--format", "form", type=click.Choice(["csv", "parquet", "json"]), help="Default: the suffix of FILE.")
+@click.option("--format", "form", type=click.Choice(_FILES), help="Default: the suffix of FILE (netcdf: .nc).")
 @click.option("--tokens", is_flag=True, help="One row a token: logprobs of both sides, token id, position, ranks.")
 @click.option("--force", is_flag=True, help="Replace FILE where it is there already.")
 @json_option

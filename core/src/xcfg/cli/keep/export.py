@@ -8,7 +8,7 @@ import secrets
 from pathlib import Path
 
 from xcfg.cube.export import Table
-from xcfg.cube.formats import FORMATS
+from xcfg.cube.formats import FORMATS, SUFFIXES
 from xcfg.errors import EnvironmentFault, InvalidInput
 from xcfg.runner.durable import room, sync_folder
 
@@ -17,8 +17,8 @@ _NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS)
 
 def format_of(target: Path, given: str | None) -> str:
     """The format that was asked for, or that of the file's suffix. Raises InvalidInput where neither says it."""
-    found = given or target.suffix.removeprefix(".").lower()
-    if found not in FORMATS:
+    found = given or SUFFIXES.get(target.suffix.removeprefix(".").lower())
+    if found is None:
         raise InvalidInput(
             f"the suffix {target.suffix!r} names no format", where=str(target), hint=f"--format {'|'.join(FORMATS)}"
         )
@@ -38,11 +38,12 @@ def check_target(target: Path, *, force: bool) -> None:
 def write_table(table: Table, target: Path, form: str, *, force: bool) -> int:
     """Write the table beside ``target`` and put it there in one step; returns the number of rows.
 
-    Raises InvalidInput where the file is there and ``force`` is not given, EnvironmentFault without room or pyarrow.
+    Raises InvalidInput where the file is there and ``force`` is not given, EnvironmentFault without room or the package
+    that the format needs.
     """
     partial = target.with_name(f".{target.name}.{secrets.token_hex(4)}.partial")
     try:
-        with room(target), partial.open("xb") as stream:
+        with room(target), partial.open("x+b") as stream:
             count = FORMATS[form](table, stream)
             stream.flush()
             os.fsync(stream.fileno())
