@@ -91,6 +91,8 @@ def test_selectors_change_what_is_shown(opened) -> None:
     assert table.evaluate("node => node.textContent") != first
     page.get_by_label("Across").select_option("training.compute_dtype")
     assert "training.compute_dtype" in table.evaluate("node => node.textContent")
+    page.get_by_label("Down").select_option("training.compute_dtype")  # the two stay two
+    assert page.get_by_label("Across").locator("option:checked").inner_text() != "training.compute_dtype"
     assert said == []
 
 

@@ -127,15 +127,17 @@ def test_the_drift_of_every_token_is_that_of_the_sealed_tensors(page) -> None:
         assert tuple(np.sort(unpacked(case["tokens"]["drift"])).tolist()) in differences
 
 
-def test_places_tell_cases_apart_and_commands_select_them(page) -> None:
-    found, _, _ = page
+def test_places_tell_cases_apart(page) -> None:
+    found, _, out = page
     cases, axes = found.data["cases"], found.data["axes"]
     assert [axis["name"] for axis in axes] == ["rollout.dtype", "batch.size"]
     places = [tuple(case["place"]) for case in cases]
     assert len(set(places)) == len(places) == 3
-    for case in cases:
-        for axis, place in zip(axes, case["place"], strict=True):
-            assert f"--filter {axis['name']}={axis['values'][place]}" in case["reproduce"]
+    planned = json.loads((out / "plan.json").read_text())["cases"]
+    for case, item in zip(cases, planned, strict=True):
+        shown = {axis["name"]: axis["values"][place] for axis, place in zip(axes, case["place"], strict=True)}
+        assert case["id"] == item["id"]
+        assert shown == {name: str(item["axes"][name]) for name in shown}
 
 
 def test_a_labelled_alternative_stands_beside_what_is_drawn(page) -> None:
@@ -143,7 +145,9 @@ def test_a_labelled_alternative_stands_beside_what_is_drawn(page) -> None:
     assert ("html", {"lang": "en"}) in found.tags
     drawn = [item for tag, item in found.tags if item.get("role") == "img"]
     assert drawn and all(item["aria-label"] for item in drawn)
-    assert sum(tag == "details" for tag, _ in found.tags) == len(drawn)
+    beside = [item for _, item in found.tags if item.get("role") == "region"]
+    assert {f"{item['id']}-table" for item in drawn} <= {item.get("id") for item in beside}
+    assert all(item["aria-label"] and item["tabindex"] == "0" for item in beside)
     headings = [item for tag, item in found.tags if tag == "th"]
     assert all(item.get("scope") in ("col", "row") for item in headings)
 

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 
 from xcfg.cli.search.case_curves import CaseCurves
 from xcfg.cli.search.explained import explained
+from xcfg.cli.search.log import read_log
 from xcfg.comparator.blocks import TokenPairs
 from xcfg.comparator.worst import worst_tokens
 from xcfg.model.json import Json
+from xcfg.planner.check_names import BASELINE
 from xcfg.report.html.content import Compared, page_content
-from xcfg.report.html.page import check_html, html_page
-from xcfg.report.text import TokenText
+from xcfg.report.html.page import html_page
+from xcfg.report.html.reproduce import Source
 from xcfg.runner.durable import replace
 
 WORST = 20
@@ -21,7 +23,10 @@ WORST = 20
 
 if TYPE_CHECKING:
     from xcfg.model.outcome import CaseOutcome
+    from xcfg.model.plan import Plan
     from xcfg.plugin.registry import Registry
+    from xcfg.report.text import TokenText
+    from xcfg.runner.report import RunReport
 
 
 def write_html(
@@ -29,17 +34,15 @@ def write_html(
     folder: Path,
     registry: Registry,
     content: Mapping[str, Json],
-    outcomes: Sequence[CaseOutcome],
-    tokenizer: Path | None,
+    judged: tuple[Plan, RunReport, Sequence[CaseOutcome]],
+    text: TokenText | None,
 ) -> None:
-    """Write the page of a run; an existing file is replaced in one step.
-
-    Raises EnvironmentFault where a library for it is missing.
-    """
-    check_html()
-    text = None if tokenizer is None else TokenText.load(tokenizer)
-    answer, _, _ = explained(folder, registry, CaseCurves())
-    replace(path, html_page(content, page_content(content, answer, [_compared(item) for item in outcomes], text)))
+    """Write the page of a run; an existing file is replaced in one step."""
+    plan, run, outcomes = judged
+    proven, _, _ = explained(folder, registry, CaseCurves())
+    compared = [_compared(item) for item in outcomes]
+    page = page_content(content, proven, compared, _source(plan, run), text)
+    replace(path, html_page(content, {**page, "spent": _spent(folder, run)}))
 
 
 def _compared(outcome: CaseOutcome) -> Compared:
@@ -47,3 +50,29 @@ def _compared(outcome: CaseOutcome) -> Compared:
     if tokens is None or not outcome.comparison.status.judged:
         return Compared(tokens=tokens)
     return Compared(tokens=tokens, worst=[item.token for item in worst_tokens(TokenPairs(tokens), WORST)])
+
+
+def _source(plan: Plan, run: RunReport) -> Source:
+    experiment = plan.experiment
+    linked = [name for table in experiment.linked.values() for name in table]
+    limit = () if plan.limit is None else ("--limit", str(plan.limit))
+    return Source(
+        moved=frozenset({*experiment.axes, *linked, *experiment.fixed}),
+        names=frozenset({BASELINE, *(case.name for case in experiment.cases)}),
+        options=(*limit, *(("--allow-fake",) if run.fake else ())),
+    )
+
+
+def _spent(folder: Path, run: RunReport) -> dict[str, Json]:
+    """Engines and seconds of the searches in the folder; where there was none, of its last execution."""
+    log = read_log(folder)
+    if log.executions:
+        return {"of": "all searches", "constructed": log.constructed, "engine_s": log.engine_s}
+    return {
+        "of": "the last execution",
+        "constructed": run.engines.constructed,
+        "engine_s": run.engine_s,
+        "distinct": run.engines.distinct,
+        "reused": run.engines.reused_from_disk,
+        "wall_s": run.wall_s,
+    }

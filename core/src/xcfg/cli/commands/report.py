@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from xcfg.cli.output import document, emit, json_option
 from xcfg.cli.session import Session
 from xcfg.cli.written import check_written, write, written_options
+
+if TYPE_CHECKING:
+    from xcfg.report.text import TokenText
 
 
 @click.command()
@@ -32,6 +35,7 @@ def report(
 
     session: Session = ctx.obj
     check_written({**given, "html": html})
+    text = _text(tokenizer) if html is not None else None
     registry = session.registry(allow_fake=True)
     plan, run, outcomes = load_judged(folder, registry)
     status, code = verdict(outcomes)
@@ -49,6 +53,15 @@ def report(
     if html is not None:
         from xcfg.cli.html import write_html
 
-        write_html(html, folder, registry, content, outcomes, tokenizer)
+        write_html(html, folder, registry, content, (plan, run, outcomes), text)
     emit(session, as_json, content, lambda screen: print_report(screen, content))
     ctx.exit(code)
+
+
+def _text(tokenizer: Path | None) -> TokenText | None:
+    """What the page needs beside the run, before anything is judged for it."""
+    from xcfg.report.html.page import check_html
+    from xcfg.report.text import TokenText
+
+    check_html()
+    return None if tokenizer is None else TokenText.load(tokenizer)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
 from xcfg.model.json import Json, tupled
+from xcfg.report.html.answer import answer
 from xcfg.report.html.points import points
+from xcfg.report.html.reproduce import Source, reproduce
 from xcfg.report.metrics import rank_rows
 from xcfg.report.provenance import provenance_rows
 from xcfg.report.wording import change, setting
@@ -36,6 +37,7 @@ def page_content(
     content: Mapping[str, Json],
     explained: Mapping[str, Json] | None,
     compared: Sequence[Compared],
+    source: Source,
     text: TokenText | None = None,
 ) -> dict[str, Json]:
     """A ``report`` document, an ``explain`` document and the tokens of each case as the page reads them."""
@@ -46,14 +48,11 @@ def page_content(
     return {
         "name": content["name"],
         "status": content["status"],
-        "explained": None if explained is None else {name: explained[name] for name in _EXPLAINED},
+        "explained": None if explained is None else answer(explained),
         "axes": [{"name": name, "values": [setting(value) for value in values]} for name, values in axes.items()],
         "metrics": list(dict.fromkeys(name for case in cases for name in case["metrics"])),
-        "cases": [_case(case, item, axes, room, text) for case, item in zip(cases, compared, strict=True)],
+        "cases": [_case(case, item, axes, room, source, text) for case, item in zip(cases, compared, strict=True)],
     }
-
-
-_EXPLAINED = ("level", "level_reason", "word", "reason", "aligned", "minimal_sets", "still_different", "assumption")
 
 
 def _axes(cases: Sequence[Mapping[str, Json]]) -> dict[str, list[Json]]:
@@ -72,6 +71,7 @@ def _case(
     item: Compared,
     axes: Mapping[str, list[Json]],
     room: int,
+    source: Source,
     text: TokenText | None,
 ) -> dict[str, Json]:
     return {
@@ -82,27 +82,11 @@ def _case(
         "knobs": provenance_rows(case),
         "ranks": rank_rows(case),
         "worst": [
-            [token.sequence, token.position, token.token, "" if text is None else text.of(token.token),
+            [token.sequence, token.position, token.token, "" if text is None else repr(text.of(token.token)),
              token.rollout_logp, token.train_logp, token.train_logp - token.rollout_logp]
             for token in item.worst
         ],
         "measured": case["measured"],
-        "reproduce": _reproduce(case, axes),
+        "reproduce": reproduce(case, axes, source),
         "tokens": points(item.tokens, room),
     }  # fmt: skip
-
-
-def _reproduce(case: Mapping[str, Json], axes: Mapping[str, list[Json]]) -> str:
-    """One command that executes this case alone, in the experiment of the run."""
-    if case["name"] not in ("", "baseline"):
-        chosen = [f"name={case['name']}"]
-    else:
-        chosen = [f"{name}={_written(case['axes'][name])}" for name in axes if name in case["axes"]]
-    words = [word for item in chosen for word in ("--filter", item)]
-    return shlex.join(["xcfg", "run", "EXPERIMENT", *words])
-
-
-def _written(value: Json) -> str:
-    if value is None:
-        return "null"
-    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -2,18 +2,20 @@
 /* Each chart: its options for ECharts, and the rows of the table beside it. */
 const ROWS = 200;
 
+/* Bars stand on 0; points fill the chart. */
+function axis(name, scale) {
+  return { type: "value", name, nameLocation: "middle", nameGap: 28, scale, ...lines(), splitLine: { lineStyle: { color: colour("line") } } };
+}
+
 function lines() {
   return { axisLine: { onZero: false, lineStyle: { color: colour("dim") } }, axisLabel: { color: colour("ink") } };
 }
 
 function frame(x, y, series, more) {
-  const axis = (name) => ({
-    type: "value", name, nameLocation: "middle", nameGap: 28, scale: true,
-    ...lines(), splitLine: { lineStyle: { color: colour("line") } },
-  });
+  const points = series[0].type === "scatter";
   return {
     animation: false, aria: { enabled: true }, backgroundColor: "transparent", textStyle: { color: colour("ink") },
-    grid: { left: 64, right: 24, top: 24, bottom: 48 }, tooltip: {}, xAxis: axis(x), yAxis: axis(y), series, ...more,
+    grid: { left: 64, right: 24, top: 24, bottom: 48 }, tooltip: {}, xAxis: axis(x, true), yAxis: { ...axis(y, points), nameGap: 44 }, series, ...more,
   };
 }
 
@@ -44,13 +46,13 @@ function charts(held, ranks) {
   return found;
 }
 
-function heat(across, down, cells, largest) {
+function heat(across, down, cells, reach) {
   const category = (axis) => ({ ...lines(), type: "category", data: axis.values, name: axis.name, nameLocation: "middle", nameGap: 32 });
   return {
     animation: false, aria: { enabled: true }, backgroundColor: "transparent", textStyle: { color: colour("ink") },
     grid: { left: 120, right: 24, top: 16, bottom: 96 }, tooltip: {},
     xAxis: category(across), yAxis: { ...category(down), nameGap: 96 },
-    visualMap: { dimension: 2, min: 0, max: largest || 1, text: [short(largest), "0"], calculable: false, orient: "horizontal", left: "center", bottom: 0,
+    visualMap: { dimension: 2, min: reach[0], max: reach[1] > reach[0] ? reach[1] : 1, text: [short(reach[1]), short(reach[0])], calculable: false, orient: "horizontal", left: "center", bottom: 0,
       textStyle: { color: colour("ink") }, inRange: { color: ["#dceafd", "#7fb0ee", "#1f5fbf", "#0b2d66"] } },
     series: [{ type: "heatmap", data: cells, label: { show: true, formatter: (cell) => short(cell.value[2]) },
       itemStyle: { borderColor: colour("paper"), borderWidth: 1 } }],

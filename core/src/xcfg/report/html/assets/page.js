@@ -15,18 +15,27 @@ function selector(form, label, choices, chosen) {
   const select = document.createElement("select");
   holder.append(`${label} `, select);
   choices.forEach((text, index) => select.add(new Option(text, index, false, index === chosen)));
-  select.addEventListener("change", showMap);
+  select.addEventListener("change", () => { part(select); showMap(); });
   form.append(holder);
   return select;
 }
 
+/* The two axes of the map stay two: who takes the other's gives it the one that is free. */
+function part(changed) {
+  const other = changed === picks.across ? picks.down : changed === picks.down ? picks.across : null;
+  if (other && other.value === changed.value) other.value = shown.find((value) => value !== changed.value);
+  shown = [picks.across.value, picks.down.value];
+}
+
 const form = document.getElementById("axes");
 const picks = {};
+let shown = [];
 if (form) {
   const names = DATA.axes.map((axis) => axis.name);
   picks.across = selector(form, "Across", names, 0);
   picks.down = selector(form, "Down", names, 1);
   picks.metric = selector(form, "Metric", DATA.metrics, Math.max(DATA.metrics.indexOf("max_abs_dlogp"), 0));
+  shown = [picks.across.value, picks.down.value];
   picks.others = DATA.axes.map((axis) => selector(form, axis.name, axis.values, 0));
 }
 
@@ -40,11 +49,13 @@ function showMap() {
   const found = DATA.cases.map((item, index) => ({ item, index })).filter(
     ({ item }) => metric in item.metrics && item.metrics[metric] !== null && fits(item));
   const cells = found.map(({ item, index }) => [item.place[across], item.place[down], item.metrics[metric], index]);
-  const largest = Math.max(0, ...cells.map((cell) => cell[2]));
-  draw(document.getElementById("heat"), heat(DATA.axes[across], DATA.axes[down], cells, largest),
+  const numbers = cells.map((cell) => cell[2]);
+  const reach = [Math.min(0, ...numbers), Math.max(0, ...numbers)];
+  draw(document.getElementById("heat"), heat(DATA.axes[across], DATA.axes[down], cells, reach),
     (event) => choose(event.value[3]));
-  const rows = cells.map((cell) => [DATA.axes[across].values[cell[0]], DATA.axes[down].values[cell[1]], cell[2]]);
-  const headings = [DATA.axes[across].name, DATA.axes[down].name, metric];
+  const rows = cells.map((cell) => [DATA.axes[across].values[cell[0]], DATA.axes[down].values[cell[1]], cell[2],
+    DATA.cases[cell[3]].status, DATA.cases[cell[3]].id.slice(0, 8)]);
+  const headings = [DATA.axes[across].name, DATA.axes[down].name, metric, "status", "case"];
   document.getElementById("heat-table").replaceChildren(table(headings, rows, "Heat map as a table"));
 }
 
@@ -61,6 +72,9 @@ function figure(title, options, headings, rows) {
   summary.textContent = rows.length > ROWS ? `The first ${ROWS} of ${rows.length} as a table` : "The same as a table";
   const holder = document.createElement("div");
   holder.className = "wide";
+  holder.tabIndex = 0;
+  holder.setAttribute("role", "region");
+  holder.setAttribute("aria-label", `${title}, as a table`);
   holder.append(table(headings, rows.slice(0, ROWS), title));
   details.append(summary, holder);
   made.append(caption, place, details);
