@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import jsonschema
@@ -29,13 +30,31 @@ def registry_of(block: Snippet, folder: Path, monkeypatch: pytest.MonkeyPatch) -
     if block.page == ckernel.PAGE:
         ckernel.install(folder / "site")
         monkeypatch.syspath_prepend(folder / "site")
+        return load_registry()
+    return _installed()
+
+
+@cache
+def _installed() -> Registry:
     return load_registry()
+
+
+@cache
+def validator(registry: Registry) -> jsonschema.Draft202012Validator:
+    """Of the JSON Schema, without the fields that a fragment leaves out."""
+    return jsonschema.Draft202012Validator({**experiment_schema(registry), "required": []})
+
+
+def test_a_fragment_that_names_nothing_known_is_told() -> None:
+    for text in ("baseline: {rollout.dtypes: bfloat16}", "axis: {batch.size: [1]}", "baseline: {rollout.dtype: int3}"):
+        with pytest.raises(jsonschema.ValidationError):
+            validator(_installed()).validate(YAML(typ="safe").load(text))
 
 
 @pytest.mark.parametrize("block", everywhere("yaml"), ids=lambda block: block.place)
 def test_a_piece_of_an_experiment_is_sound(block: Snippet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     registry = registry_of(block, tmp_path, monkeypatch)
-    jsonschema.validate(YAML(typ="safe").load(block.text), {**experiment_schema(registry), "required": []})
+    validator(registry).validate(YAML(typ="safe").load(block.text))
     loaded = load_experiment(complete(block.text, tmp_path), registry=registry)
     plan = build_plan(loaded.experiment, root=loaded.root, registry=registry)
     assert plan.cases[0].name == "baseline"
