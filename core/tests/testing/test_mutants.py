@@ -1,90 +1,19 @@
-"""The kit fails every mutant and passes the original it wraps."""
+"""The kit fails every mutant and passes the original it wraps; the table says which check finds which."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
-SUITE = """
-from contextlib import contextmanager
-import numpy as np
-from xcfg.builtin.knobs import KNOBS
-from xcfg.model.scorer import Role
-from xcfg.plugin.checkpoint import digest_checkpoint
-from xcfg.plugin.protocols import ScoreRequest, ScorerSpec
-from xcfg.testing import KernelBackendTests, MaterializerTests, ScorerTests, mutants
-from xcfg.testing.backends import ExactBackend
-from xcfg.testing.batches import toy_batch
-from xcfg.testing.checkpoints import write_checkpoint
-from xcfg.testing.descriptors import BACKENDS, MATERIALIZERS
-from xcfg.testing.fakes import FakeScorer, KernelFakeScorer
-from xcfg.testing.language import Weights
-from xcfg.testing.materialize import EngineMaterializer
-from pathlib import Path
+from xcfg.testing import mutants
 
-CHECKPOINT = write_checkpoint(Path(__file__).parent / "checkpoint")
-
-def spec_of(engine):
-    return ScorerSpec(role=Role.TRAINING, checkpoint=CHECKPOINT, trust_remote_code=False, rank=0, world_size=1,
-                      engine=engine)
-
-class TestOriginal(ScorerTests):
-    atol = 2e-5
-    def make_scorer(self):
-        return KernelFakeScorer()
-    def spec(self, folder):
-        return spec_of({"training.compute_dtype": "float32"})
-    def oracle(self, batch, spec):
-        weights = Weights(int(digest_checkpoint(CHECKPOINT).weights[:16], 16), 64).arrays
-        rows = []
-        for prompt, response in zip(batch.prompts, batch.responses):
-            tokens, state, row = [*prompt, *response], 0.0, []
-            for position, (token, following) in enumerate(zip(tokens, tokens[1:])):
-                state = 0.75 * state + weights["embedding"][token].astype(float)
-                logits = np.tanh(state @ weights["mixer"] + weights["position"][position]) @ weights["head"]
-                row.append(logits[following] - np.log(np.exp(logits).sum()))
-            rows.append(np.array(row[len(prompt) - 1:]))
-        return rows
-
-{scorers}
-
-class TestOriginalMaterializer(MaterializerTests):
-    knob = next(knob for knob in KNOBS if knob.name == "training.compute_dtype")
-    descriptor = next(item for item in MATERIALIZERS if item.knob == "training.compute_dtype")
-    values = {"float32": "float32", "float16": "float16"}
-    def make_materializer(self):
-        return EngineMaterializer()
-    @contextmanager
-    def running(self, settings):
-        scorer = FakeScorer()
-        scorer.open(spec_of(settings.engine))
-        scorer.score(toy_batch(16), ScoreRequest(settings=settings.request))
-        yield scorer.live
-
-class TestSilentFallback(TestOriginalMaterializer):
-    def make_materializer(self):
-        return mutants.SilentFallback(EngineMaterializer())
-
-class TestOriginalBackend(KernelBackendTests):
-    descriptor = BACKENDS[0]
-    atol = 1e-6
-    def make_backend(self):
-        return ExactBackend()
-
-class TestBackendNanSwallowed(TestOriginalBackend):
-    def make_backend(self):
-        return mutants.BackendNanSwallowed(ExactBackend())
-"""
-SCORER = """
-class Test{name}(TestOriginal):
-    def make_scorer(self):
-        return mutants.{name}(KernelFakeScorer())
-"""
-SCORER_MUTANTS = ("OffByOne", "MaskIgnored", "RowsDropped", "NanSwallowed", "StateMutated")
+HERE = Path(__file__).parent
 
 FOUND_BY = {
     "OffByOne": "test_labels_are_not_shifted",
@@ -92,42 +21,115 @@ FOUND_BY = {
     "RowsDropped": "test_every_sequence_comes_back_once",
     "NanSwallowed": "test_nan_is_not_swallowed",
     "StateMutated": "test_state_is_unchanged",
+    "PaddingMixedUp": "test_tokens_masks_and_positions_are_the_batchs",
+    "StaleCache": "test_order_of_sequences_does_not_matter",
+    "OrderLost": "test_logprobs_agree_with_the_oracle",
+    "RankMissing": "test_says_what_the_numbers_mean",
+    "MaskedZeroed": "test_masks_change_no_logprob",
+    "StoredCoarsely": "test_logprobs_agree_with_the_oracle",
+    "EmptyPromptSwallowed": "test_an_empty_prompt_is_refused",
+    "IdentityHardCoded": "test_identity_is_the_checkpoints",
+    "SeedIgnored": "test_samples_are_reproduced_by_scoring",
     "SilentFallback": "test_read_back_comes_from_the_live_object",
+    "VariableIgnored": "test_read_back_sees_what_was_applied",
+    "ReadBackHardCoded": "test_read_back_sees_what_was_applied",
+    "ReadBackStale": "test_read_back_sees_what_was_applied",
+    "SectionMixedUp": "test_apply_writes_into_the_section_of_its_lifecycle",
+    "ValueReplaced": "test_apply_returns_what_it_materialized",
+    "NeverRefuses": "test_probe_refuses_with_a_reason",
     "BackendNanSwallowed": "test_nan_stays_nan_in_its_row",
+    "BackendTargetsShifted": "test_agrees_with_float64",
+    "BackendInPlace": "test_leaves_its_input_alone",
+    "BackendOverflows": "test_agrees_with_float64",
+    "BackendMaskSwallowed": "test_excluded_columns_have_no_weight",
+    "BackendWide": "test_result_is_float32_of_one_value_a_row",
+    "BackendStale": "test_one_binding_serves_many_inputs",
+    "BackendUnsteady": "test_same_input_gives_the_same_bits",
+    "BackendFallsBack": "test_identifies_what_is_bound",
+    "BackendUnnamed": "test_identifies_what_is_bound",
+    "BackendTakesAll": "test_probe",
+    "ClaimsEverything": "test_it_alone_claims_its_files",
+    "RecordsSorted": "test_reads_what_the_rows_say",
+    "DuplicatesDropped": "test_rows_that_come_again_are_read_again",
+    "BadRowsSkipped": "test_a_missing_field_is_refused",
+    "NullIsCertainty": "test_what_is_no_number_stays_none",
+    "InfinityClipped": "test_what_is_no_number_stays_none",
+    "LengthsRepaired": "test_lengths_are_not_repaired",
+    "PaddingGuessed": "test_reads_what_the_rows_say",
+    "LogprobsShifted": "test_reads_what_the_rows_say",
+    "MaskLeftOut": "test_reads_what_the_rows_say",
+    "SidesMixedUp": "test_the_sides_are_told_apart",
+    "AssumptionsUnsaid": "test_reads_what_the_rows_say",
+    "PlaceLost": "test_says_where_each_record_stands",
+    "WholeFileRead": "test_reads_one_row_at_a_time",
+    "RowsChanged": "test_leaves_the_rows_alone",
+}
+LAUNCHED_FOUND_BY = {
+    "NoSlots": "test_is_an_executor",
+    "VariablesIgnored": "test_a_grid_is_the_same_bit_for_bit",
+    "ResultsAtTheEnd": "test_results_come_while_the_launch_runs",
+    "ExitCodeLost": "test_the_exit_code_is_told",
+    "FailureIsALoss": "test_the_exit_code_is_told",
+    "StopIgnored": "test_a_stop_ends_everything",
+    "ProcessesLeft": "test_a_stop_ends_everything",
+    "LimitsIgnored": "test_limits_are_kept",
+    "LossIsAFailure": "test_a_lost_machine_is_told_apart",
 }
 
+ORIGINALS = ("Original", "OriginalMaterializer", "OriginalBackend", "OriginalImporter", "OriginalDump")
+Outcomes = dict[str, tuple[set[str], set[str]]]
 
-@pytest.fixture(scope="module")
-def outcomes(tmp_path_factory):
-    """Class name -> (names of the tests that passed, names of those that did not)."""
-    folder = tmp_path_factory.mktemp("kit")
-    scorers = "".join(SCORER.format(name=name) for name in SCORER_MUTANTS)
-    (folder / "test_suite.py").write_text(SUITE.replace("{scorers}", scorers), encoding="utf-8")
+
+def run(folder: Path, suite: str, *chosen: str) -> Outcomes:
+    """What becomes of a suite: class name -> (tests that passed, tests that did not), parameters left out."""
+    shutil.copy(HERE / suite, folder / "test_suite.py")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--junit-xml=out.xml", "test_suite.py"]
     alone = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    subprocess.run(command, cwd=folder, env=alone, capture_output=True, text=True, check=False)
-    found: dict[str, tuple[set[str], set[str]]] = {}
+    subprocess.run([*command, *chosen], cwd=folder, env=alone, capture_output=True, text=True, check=False)
+    found: Outcomes = {}
     for case in ElementTree.parse(folder / "out.xml").iter("testcase"):
         name = case.get("classname", "").rpartition(".Test")[2]
         passed, failed = found.setdefault(name, (set(), set()))
-        (failed if len(case) else passed).add(case.get("name", ""))
+        wrong = case.find("failure") is not None or case.find("error") is not None
+        (failed if wrong else passed).add(case.get("name", "").partition("[")[0])
     return found
 
 
-@pytest.mark.parametrize("original", ["Original", "OriginalMaterializer", "OriginalBackend"])
-def test_the_original_passes_everything(outcomes, original):
+@pytest.fixture(scope="module")
+def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
+    return run(tmp_path_factory.mktemp("kit"), "kit_suite.py")
+
+
+@pytest.mark.parametrize(
+    "original", ["Original", "OriginalMaterializer", "OriginalBackend", "OriginalImporter", "OriginalDump"]
+)
+def test_the_original_passes_everything(outcomes: Outcomes, original: str) -> None:
     passed, failed = outcomes[original]
     assert len(passed) > 5
     assert failed == set()
 
 
 @pytest.mark.parametrize(("mutant", "test"), FOUND_BY.items())
-def test_the_mutant_is_found(outcomes, mutant, test):
+def test_the_mutant_is_found(outcomes: Outcomes, mutant: str, test: str) -> None:
     assert test in outcomes[mutant][1]
 
 
-def test_no_mutant_is_forgotten(outcomes):
-    from xcfg.testing import mutants
-
-    assert {cls.__name__ for cls in mutants.SCORER_MUTANTS} == set(SCORER_MUTANTS)
+def test_no_mutant_is_forgotten(outcomes: Outcomes) -> None:
+    known = (
+        *mutants.SCORER_MUTANTS,
+        *mutants.MATERIALIZER_MUTANTS,
+        *mutants.BACKEND_MUTANTS,
+        *mutants.IMPORTER_MUTANTS,
+    )
+    assert {cls.__name__ for cls in known} == set(FOUND_BY)
     assert set(FOUND_BY) == {name for name in outcomes if not name.startswith("Original")}
+    assert {cls.__name__ for cls in mutants.EXECUTOR_MUTANTS} == set(LAUNCHED_FOUND_BY)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("mutant", "test"), LAUNCHED_FOUND_BY.items())
+def test_the_executor_is_found(tmp_path: Path, mutant: str, test: str) -> None:
+    """The check that finds it alone: each launches processes."""
+    chosen = run(tmp_path, "launched_suite.py", "-k", f"(Test{mutant} or TestOriginalExecutor) and {test}")
+    assert chosen["OriginalExecutor"] == ({test}, set())
+    assert chosen[mutant] == (set(), {test})

@@ -198,6 +198,7 @@ class FileReader(Protocol):
         """The rows of a file, read as they are asked for. Raises ArtifactError for a file that is not what it says."""
 
 
+@runtime_checkable
 class Importer(Protocol):
     """What turns the rows of one framework's files into records."""
 

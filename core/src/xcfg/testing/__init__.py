@@ -1,4 +1,4 @@
-"""The conformance kit for plugin authors: five test base classes, fake scorers and mutants.
+"""The conformance kit for plugin authors: test base classes, fake scorers and mutants.
 
 Subclass a base class in a pytest file, override the attributes and methods its docstring names, and pytest collects
 every check. Names resolve on first use, so that importing this package imports neither numpy nor pytest.
@@ -10,6 +10,8 @@ from importlib import import_module
 from typing import Any
 
 _WHERE = {
+    "ExecutorTests": "xcfg.testing.executor_tests",
+    "ImporterTests": "xcfg.testing.importer_tests",
     "KernelBackendTests": "xcfg.testing.kernel_backend_tests",
     "KnobTests": "xcfg.testing.knob_tests",
     "MaterializerTests": "xcfg.testing.materializer_tests",

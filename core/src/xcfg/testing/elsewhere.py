@@ -39,13 +39,17 @@ GRID: Mapping[str, Any] = MappingProxyType(
 
 
 class GatedRegistry(Registry):
-    """The fakes alone: ``fake`` is gated, ``testing.fake`` is launched on as many ranks as it is told."""
+    """The fakes alone: ``fake`` is gated, ``testing.fake`` is launched on as many ranks as it is told.
+
+    ``targets`` are classes of ``xcfg.testing.gated``, or whole import strings.
+    """
 
     targets: Mapping[str, str] = MappingProxyType({"fake": "Gated", "testing.fake": "Shared"})
 
     def scorer(self, id: str) -> ScorerDescriptor:
         """The descriptor with another class behind it."""
-        found = evolve(super().scorer(id), target=f"xcfg.testing.gated:{self.targets[id]}")
+        target = self.targets[id]
+        found = evolve(super().scorer(id), target=target if ":" in target else f"xcfg.testing.gated:{target}")
         if id == "testing.fake":
             return evolve(found, launch=Launch.ELASTIC, world_size_knob="training.world_size")
         return found

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 from attrs import evolve
 
 from xcfg.model.capability import Supported, Unsupported
-from xcfg.model.kernel import KernelRequest
+from xcfg.model.kernel import KernelRequest, fitting_build
 from xcfg.model.scorer import KernelBackendDescriptor
+from xcfg.plugin.checkpoint import file_digest
 from xcfg.plugin.protocols import KernelBackend
 
 _ROWS = 7
@@ -39,10 +42,26 @@ class KernelBackendTests:
         return np.asarray(values)
 
     def request(self) -> KernelRequest:
-        """A request this machine can serve."""
+        """A request this machine can serve, for the build that is taken where nothing else is asked."""
         return KernelRequest(
-            operator=self.descriptor.operator, device="cpu", dtype="float32", vocab_size=self.vocab_size
+            operator=self.descriptor.operator,
+            device="cpu",
+            dtype="float32",
+            vocab_size=self.vocab_size,
+            artifact=str(self.artifact() or ""),
         )
+
+    def artifact(self) -> Path | None:
+        """The file of the first build, found without importing its package; None for a backend without builds."""
+        build = fitting_build(self.descriptor.builds, {})
+        if build is None:
+            return None
+        package, _, inside = build.artifact.partition(":")
+        spec = find_spec(package)
+        places = () if spec is None else spec.submodule_search_locations or ()
+        found = [path for place in places if (path := Path(place) / inside).is_file()]
+        assert found, f"{build.artifact} is not installed"
+        return found[0]
 
     def run(self, logits: np.ndarray, targets: np.ndarray) -> np.ndarray:
         """The bound operator's result (N,) float32."""
@@ -61,13 +80,25 @@ class KernelBackendTests:
         assert isinstance(refused, Unsupported) and refused.reason.strip()
 
     def test_identifies_what_is_bound(self) -> None:
-        """The id, a concrete implementation, and no fallback."""
+        """The id, a concrete implementation, no fallback; with builds, the digest of the file that is loaded."""
         backend = self.make_backend()
         with backend.bind(self.request()) as bound:
             found = backend.identify(bound)
         assert found.backend == self.descriptor.id
         assert found.concrete.strip() and found.build.strip()
         assert not found.fallback
+        if (artifact := self.artifact()) is not None:
+            digests = [build.fingerprint for build in self.descriptor.builds]
+            assert file_digest(artifact) in digests, f"{artifact} is none of the builds of the descriptor"
+            assert found.build == file_digest(artifact), "another file is loaded than the one that was asked for"
+
+    def test_one_binding_serves_many_inputs(self) -> None:
+        """Nothing of a call is left for the next one of the same shape."""
+        cases = [self._case(scale) for scale in (1.0, 3.0)]
+        with self.make_backend().bind(self.request()) as bound:
+            for logits, targets in cases:
+                found = self.to_numpy(bound(self.to_engine(logits.copy()), self.to_engine(targets.copy())))
+                np.testing.assert_allclose(found, oracle(logits, targets), rtol=1e-6, atol=self.atol)
 
     def test_agrees_with_float64(self) -> None:
         """Within the claimed error, on ordinary, large and very unequal logits."""
