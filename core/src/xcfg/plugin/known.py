@@ -22,6 +22,11 @@ _IDS: MappingProxyType[Key, str] = MappingProxyType(
 )
 
 
+def own_plugins() -> frozenset[str]:
+    """The names of the plugins of this project, installed or not."""
+    return frozenset({*_PLUGINS, *(name.removeprefix("xcfg-") for name in _IDS.values())})
+
+
 def bringing_distribution(key: Key) -> str:
     """The distribution of this project that brings the id; empty where none does. Knobs go by their prefix."""
     if key in _IDS:
