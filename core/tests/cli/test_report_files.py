@@ -33,6 +33,25 @@ def test_each_case_is_a_test_case(xcfg, ran, tmp_path) -> None:
     assert "fake scorers" in markdown.read_text()
 
 
+def test_a_run_writes_what_the_report_of_its_folder_writes(xcfg, write, tmp_path) -> None:
+    out, junit, markdown = tmp_path / "out", tmp_path / "run.xml", tmp_path / "run.md"
+    experiment = write(contract=write_contract(tmp_path, 1e-6))
+    ran = xcfg("-q", "run", experiment, "--allow-fake", "--out", out, "--junit", junit, "--markdown", markdown)
+    assert ran.code == 1
+    again = [tmp_path / "report.xml", tmp_path / "report.md"]
+    xcfg("report", out, "--junit", again[0], "--markdown", again[1])
+    assert [junit.read_text(), markdown.read_text()] == [path.read_text() for path in again]
+
+
+def test_a_report_of_what_is_not_executed_is_refused(xcfg, write, tmp_path) -> None:
+    junit = tmp_path / "run.xml"
+    done = xcfg("run", write(), "--allow-fake", "--out", tmp_path / "out", "--dry-run", "--junit", junit, "--json")
+    assert done.code == 2
+    assert json.loads(done.out)["errors"][0]["where"] == "--junit"
+    done = xcfg("run", write(), "--allow-fake", "--out", tmp_path / "out", "--junit", tmp_path / "no/run.xml")
+    assert done.code == 2 and not (tmp_path / "out").exists()
+
+
 def test_a_folder_that_is_not_there_is_told_before_anything(xcfg, ran, tmp_path) -> None:
     out, _ = ran
     done = xcfg("report", out, "--junit", tmp_path / "no/report.xml", "--json")

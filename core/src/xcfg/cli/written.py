@@ -26,10 +26,13 @@ def written_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def check_written(given: Mapping[str, Any]) -> None:
-    """Raise InvalidInput where a report could not be written, before anything is executed for it."""
+def check_written(given: Mapping[str, Any], *, executed: bool = True) -> None:
+    """Raise InvalidInput where a report could not be written, before anything is ``executed`` for it."""
     for name in _REPORTS:
         path = given.get(name)
+        if path is not None and not executed:
+            hint = "leave it out, or leave out --dry-run"
+            raise InvalidInput("nothing is executed that could be reported", where=f"--{name}", hint=hint)
         if path is not None and not path.absolute().parent.is_dir():
             hint = "name a file in a folder that exists"
             raise InvalidInput(f"no folder {path.parent}", where=f"--{name}", hint=hint)

@@ -12,6 +12,7 @@ from xcfg.cli.experiment import Selection, planned, selection_options, tell_obse
 from xcfg.cli.output import document, emit, json_option
 from xcfg.cli.placing import Placing, placing_options
 from xcfg.cli.session import Session
+from xcfg.cli.written import check_written, write, written_options
 from xcfg.exitcodes import ExitCode
 from xcfg.model.json import Json
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 @click.option("--allow-fake", is_flag=True, help="Accept fake scorers; every output is marked.")
 @click.option("--strict", is_flag=True, help="An unsupported case is an error.")
 @click.option("--json-lines", is_flag=True, help="Print progress as JSON, one event a line, on standard error.")
+@written_options
 @json_option
 @click.pass_context
 def run(
@@ -40,6 +42,8 @@ def run(
     allow_fake: bool,
     strict: bool,
     json_lines: bool,
+    junit: Path | None,
+    markdown: Path | None,
     as_json: bool,
     **given: Any,
 ) -> None:
@@ -48,6 +52,8 @@ def run(
     from xcfg.runner.schedule import side_configs
 
     session: Session = ctx.obj
+    reports = {"junit": junit, "markdown": markdown}
+    check_written(reports, executed=not dry_run)
     placing = Placing.taken(given)
     options = run_options(given, placing)
     selection = Selection(**given)
@@ -76,6 +82,7 @@ def run(
         told.finished(content, code)
     from xcfg.report.terminal import print_report
 
+    write(reports, content)
     emit(session, as_json, content, lambda screen: print_report(screen, content))
     ctx.exit(code)
 
