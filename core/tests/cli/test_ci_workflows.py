@@ -49,5 +49,7 @@ def test_github_has_a_cpu_and_a_labelled_gpu_job_that_keep_their_results() -> No
     for job in content["jobs"].values():
         upload = job["steps"][-1]
         assert upload["if"] == "always()"
-        assert {"gate.xml", "report.txt", "report.html", "runs/gate/cube.zarr"} <= set(upload["with"]["path"].split("\n"))
+        assert {"gate.xml", "report.txt", "report.html", "runs/gate/cube.zarr"} <= set(
+            upload["with"]["path"].split("\n")
+        )
         assert "strategy" not in job

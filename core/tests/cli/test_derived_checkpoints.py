@@ -69,6 +69,8 @@ def test_what_the_copys_own_folder_says_is_held_against_the_declaration(xcfg, co
     file.write_text(json.dumps({"base": {"weights": "0" * 64}}))
     done = _run(xcfg, path, tmp_path)
     assert done.code == 2 and "made from weights 000000000000" in _said(done)
+    ahead = _run(xcfg, path, tmp_path, "--dry-run")
+    assert ahead.code == 2 and _said(ahead) == _said(done)
     file.write_text("{}")
     done = _run(xcfg, path, tmp_path)
     assert done.code == 2 and "it names no base" in _said(done)

@@ -66,3 +66,15 @@ def test_a_report_replaces_an_older_one_whole(xcfg, ran, tmp_path) -> None:
     xcfg("report", out, "--junit", path)
     ElementTree.fromstring(path.read_bytes())
     assert [item.name for item in tmp_path.iterdir() if "partial" in item.name] == []
+
+
+def test_a_name_may_be_as_long_as_the_file_system_lets_it(xcfg, ran, tmp_path) -> None:
+    """255 bytes on Linux; the file it is written by way of must not need more."""
+    out, _ = ran
+    longest, longer = tmp_path / ("x" * 251 + ".xml"), tmp_path / ("x" * 252 + ".xml")
+    assert xcfg("report", out, "--junit", longest).code == 1
+    ElementTree.fromstring(longest.read_bytes())
+    done = xcfg("report", out, "--junit", longer, "--json")
+    assert done.code == 2 and json.loads(done.out)["errors"][0]["where"] == str(longer)
+    table = tmp_path / ("x" * 251 + ".csv")
+    assert xcfg("cube", "export", out, table).code == 0 and table.exists()

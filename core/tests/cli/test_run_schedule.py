@@ -73,3 +73,14 @@ def test_a_folder_that_a_run_would_refuse_is_refused(xcfg, grid):
     shutil.copytree(grid.parent / "model", grid.parent / "out")
     done = xcfg("run", grid, "--allow-fake", "--out", grid.parent / "out", "--dry-run")
     assert done.code == 2 and "holds no run of ours" in done.err
+
+
+def test_an_unreadable_checkpoint_is_refused_before_there_is_a_folder(xcfg, grid):
+    (grid.parent / "model/model.safetensors").unlink(missing_ok=True)
+    (grid.parent / "model/config.json").unlink()
+    ahead, ran = (
+        xcfg("run", grid, "--allow-fake", "--out", grid.parent / "out", "--json", *more) for more in (["--dry-run"], [])
+    )
+    assert ahead.code == ran.code == 2
+    assert ahead.document["errors"] == ran.document["errors"]
+    assert not (grid.parent / "out/run.json").exists()

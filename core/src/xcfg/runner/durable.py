@@ -6,7 +6,7 @@ import errno
 import os
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from xcfg.errors import EnvironmentFault
@@ -55,15 +55,31 @@ def write_new(path: Path, data: bytes) -> None:
             raise
 
 
-def replace(path: Path, data: bytes) -> None:
-    """Write a file in one step: readers see the former content or the new one, also after a power cut."""
-    partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
-    write_new(partial, data)
+@contextmanager
+def beside(path: Path) -> Iterator[Path]:
+    """The name of a partial file in the same folder, for any name that ``path`` may have; it is gone afterwards.
+
+    OSErrors name ``path``, whichever of both they came from.
+    """
+    partial = path.with_name(f".{secrets.token_hex(8)}.partial")
     try:
-        partial.replace(path)
-    except OSError:
-        partial.unlink(missing_ok=True)
+        yield partial
+    except OSError as error:
+        error.filename, error.filename2 = str(path), None
         raise
+    finally:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
+
+
+def replace(path: Path, data: bytes) -> None:
+    """Write a file in one step: readers see the former content or the new one, also after a power cut.
+
+    Errors name ``path``, whichever file they came from.
+    """
+    with beside(path) as partial:
+        write_new(partial, data)
+        partial.replace(path)
     sync_folder(path.parent)
 
 

@@ -77,7 +77,7 @@ def forecast(plan: Plan, registry: Lookup, out: Path, options: RunOptions, slots
     Raises as it does before it touches anything.
     """
     store = Store(out.absolute())
-    checkpoints = check_belongs(plan, registry, out) if out.exists() else {}
+    checkpoints = check_belongs(plan, registry, out)
     batch = load_frozen(store.tokens)
     shelf = None
     if batch is not None:

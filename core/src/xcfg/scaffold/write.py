@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import secrets
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,7 +21,7 @@ def write_distribution(folder: Path, files: Mapping[Path, str]) -> None:
     parent = folder.absolute().parent
     if not parent.is_dir():
         raise InvalidInput(f"no folder {parent}", where="--output", hint="make it first")
-    partial = parent / f".{folder.name}.{os.getpid()}.partial"
+    partial = parent / f".{secrets.token_hex(8)}.partial"
     try:
         for path, text in files.items():
             target = partial / path

@@ -48,6 +48,7 @@ def init(session: Session, what: str, name: str | None, output: Path | None, for
 
 def _experiment(checkpoint: Path, output: Path, force: bool) -> list[Path]:
     from xcfg.planner.init import init_experiment
+    from xcfg.runner.durable import replace
 
     files = init_experiment(checkpoint, output)
     taken = [path for path in files if path.exists()]
@@ -56,7 +57,7 @@ def _experiment(checkpoint: Path, output: Path, force: bool) -> list[Path]:
     if not output.parent.is_dir():
         raise InvalidInput(f"no folder {output.parent}", where="--output", hint="make it first")
     for path, text in files.items():
-        path.write_text(text, encoding="utf-8")
+        replace(path, text.encode())
     return list(files)
 
 

@@ -170,8 +170,8 @@ def _shown(value: Json) -> str:
 
 
 def _write(path: Path, plan: Plan) -> None:
-    from xcfg.model.codec import dump_json
+    from xcfg.runner.durable import write_json
 
     if not path.parent.is_dir():
         raise InvalidInput(f"no folder {path.parent}", where="--output", hint="make it first")
-    path.write_text(dump_json(plan) + "\n", encoding="utf-8")
+    write_json(path, plan)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 from pathlib import Path
 
 from xcfg.cube.export import Table
 from xcfg.cube.formats import FORMATS, SUFFIXES
 from xcfg.errors import EnvironmentFault, InvalidInput
-from xcfg.runner.durable import room, sync_folder
+from xcfg.runner.durable import beside, room, sync_folder
 
 _NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS)
 
@@ -41,23 +40,21 @@ def write_table(table: Table, target: Path, form: str, *, force: bool) -> int:
     Raises InvalidInput where the file is there and ``force`` is not given, EnvironmentFault without room or the package
     that the format needs.
     """
-    partial = target.with_name(f".{target.name}.{secrets.token_hex(4)}.partial")
-    try:
-        with room(target), partial.open("x+b") as stream:
-            count = FORMATS[form](table, stream)
-            stream.flush()
-            os.fsync(stream.fileno())
+    with beside(target) as partial:
+        try:
+            with room(target), partial.open("x+b") as stream:
+                count = FORMATS[form](table, stream)
+                stream.flush()
+                os.fsync(stream.fileno())
+        except EnvironmentFault as error:
+            if not error.faults[0].where:
+                fault = error.faults[0]
+                raise EnvironmentFault(fault.message, where=str(target), hint=fault.hint) from error
+            raise
         if force:
             partial.replace(target)
         else:
             _place(partial, target)
-    except EnvironmentFault as error:
-        if not error.faults[0].where:
-            fault = error.faults[0]
-            raise EnvironmentFault(fault.message, where=str(target), hint=fault.hint) from error
-        raise
-    finally:
-        partial.unlink(missing_ok=True)
     sync_folder(target.parent)
     return count
 
