@@ -35,11 +35,16 @@ def browser():
         made.close()
 
 
+@pytest.fixture(params=["light", "dark"])
+def scheme(request):
+    return request.param
+
+
 @pytest.fixture(params=[(1280, 900), (390, 844)], ids=["desktop", "phone"])
-def opened(request, browser, report):
+def opened(request, browser, report, scheme):
     """(the page, what its console said, what it asked for)."""
     width, height = request.param
-    context = browser.new_context(viewport={"width": width, "height": height}, color_scheme="dark")
+    context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
     page = context.new_page()
     said: list[str] = []
     asked: list[str] = []
@@ -106,7 +111,6 @@ def test_it_is_usable_from_the_keyboard(opened) -> None:
     assert page.evaluate("document.activeElement.id") == "choice"
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_stands_out_from_its_ground(browser, report, scheme) -> None:
     """Contrast by WCAG 2.2, at least 4.5 for each colour of text."""
     context = browser.new_context(color_scheme=scheme)
