@@ -9,8 +9,9 @@ from xcfg_fsdp.testing.cases import TRAINING, fsdp_play
 from xcfg_torch.testing.cases import played as torch_played
 from xcfg_torch.testing.ranks import joined, play_ranks
 
-PARALLEL = {"full_shard": {"shard": 2}, "hybrid": {"replicate": 2, "shard": 1}}
-OTHERS = ("unsharded", "hybrid")
+PARALLEL = {"full_shard": {"shard": 2}, "hybrid": {"replicate": 2, "shard": 1}, "unsharded": {"dp": 2}}
+WHOLE = "unsharded"
+OTHERS = (WHOLE, "hybrid")
 
 
 @pytest.fixture(scope="module", params=["full_shard", *(pytest.param(name, marks=pytest.mark.full) for name in OTHERS)])
@@ -18,9 +19,10 @@ def launched(request, checkpoint, batch, tmp_path_factory):
     """(sharding, requested knobs, one document a rank) of two passes over seven sequences in batches of three."""
     sharding = request.param
     knobs = {"training.world_size": 2, "training.sharding": sharding}
-    knobs |= {"training.reduce_dtype": "float32", "fsdp.master_dtype": "float32"}
-    knobs["fsdp.reshard_after_forward"] = sharding == "hybrid"
-    knobs["fsdp.cpu_offload"] = sharding == "hybrid"
+    if sharding != WHOLE:
+        knobs |= {"training.reduce_dtype": "float32", "fsdp.master_dtype": "float32"}
+        knobs["fsdp.reshard_after_forward"] = sharding == "hybrid"
+        knobs["fsdp.cpu_offload"] = sharding == "hybrid"
     folder = tmp_path_factory.mktemp("launch") / sharding
     documents = play_ranks(fsdp_play(checkpoint, knobs, times=2), batch, folder, ranks=2)
     return sharding, {**TRAINING, **knobs}, documents
@@ -37,8 +39,9 @@ def test_bits_are_those_of_one_process(launched, checkpoint, batch) -> None:
 
 
 def test_each_layer_gathered_from_the_ranks_is_that_of_the_unsharded_model(launched, checkpoint, batch) -> None:
-    _, _, documents = launched
-    whole = dict(torch_played(checkpoint, batch, {"training.compute_dtype": "float32"}).identity.recorded["sections"])
+    sharding, _, documents = launched
+    held = {"training.compute_dtype": "bfloat16" if sharding == WHOLE else "float32"}
+    whole = dict(torch_played(checkpoint, batch, held).identity.recorded["sections"])
     assert {"0", "ends"} <= set(whole)
     for document in documents:
         assert document["recorded"]["sections"] == whole
@@ -54,6 +57,8 @@ def test_batches_are_dealt_in_turn(launched) -> None:
 def test_values_are_observed_on_every_rank(launched) -> None:
     sharding, requested, documents = launched
     chosen = {"training.output_dtype": "bfloat16", "batch.micro_size": 3, "execution.collective": "gloo"}
+    if sharding == WHOLE:
+        chosen["fsdp.master_dtype"] = "bfloat16"
     for document in documents:
         assert document["observed"] == {**requested, **chosen}
         assert document["rank"]["compute_dtype"] == "bfloat16"
@@ -74,7 +79,9 @@ def test_state_is_unchanged_and_sharded_as_said(launched) -> None:
     else:
         assert states[0][0] == states[1][0]
         assert [item["local_elements"] for item in facts] == [total, total]
-    assert facts[0]["wrapped_modules"] == 3
+    assert facts[0]["wrapped_modules"] == (0 if sharding == WHOLE else 3)
+    if sharding == WHOLE:
+        return
     (policy,) = facts[0]["policies"]
     assert policy == {
         "param_dtype": "bfloat16",
