@@ -10,7 +10,7 @@ from rich.text import Text
 from xcfg.model.json import Json
 from xcfg.report.layout import print_table
 from xcfg.report.metrics import metric_rows, rank_rows
-from xcfg.report.provenance import provenance_rows
+from xcfg.report.provenance import difference_rows, provenance_rows
 from xcfg.report.wording import FAKE_NOTE, around_words, change, limit_note, number, token_words
 
 if TYPE_CHECKING:
@@ -33,6 +33,10 @@ def print_case(out: Console, content: Mapping[str, Json], *, per_rank: bool) -> 
         out.print(f"not proven equal, assumed: {', '.join(case['assumed'])}", markup=False)
     print_table(out, ["metric", "value", "limit"], metric_rows(case))
     print_table(out, ["knob", "side", "requested", "materialized", "observed", "state"], provenance_rows(case))
+    if content["differences"] and case["status"] != "pass":
+        print_table(
+            out, ["not the same", "rollout", "training", "because of it"], difference_rows(content["differences"])
+        )
     if per_rank:
         print_table(out, ["rollout rank", "training rank", "tokens", "max |dlogp|", "mean"], rank_rows(case))
     for item in content["tokens"]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 
 from xcfg.model.json import Json
 from xcfg.model.provenance import KnobState
 from xcfg.report.wording import setting
+
+_DIGEST = re.compile("[0-9a-f]{64}")
 
 
 def provenance_rows(case: Mapping[str, Json]) -> list[list[str]]:
@@ -24,3 +27,15 @@ def _values(item: Mapping[str, Json]) -> list[str]:
         return ["-", "-", "-"]
     seen = ["-" if item[name] is None else setting(item[name]) for name in ("materialized", "observed")]
     return [setting(item["requested"]), *seen]
+
+
+def difference_rows(found: Sequence[Mapping[str, Json]]) -> list[list[str]]:
+    """Name, both values and why it may matter; digests cut short."""
+    return [[item["name"], _cut(item["rollout"]), _cut(item["training"]), item["why"]] for item in found]
+
+
+def _cut(value: Json) -> str:
+    if value is None:
+        return "-"
+    text = ", ".join(map(str, value)) if isinstance(value, list) else setting(value)
+    return text[:12] if _DIGEST.fullmatch(text) else text

@@ -29,6 +29,7 @@ def show(
     from xcfg.cli.documents import case_document, in_context, verdict
     from xcfg.cli.measured import measured_documents
     from xcfg.cli.stored import load_judged
+    from xcfg.cli.surroundings import difference_documents
     from xcfg.comparator.blocks import TokenPairs
     from xcfg.comparator.worst import worst_tokens
     from xcfg.report.case import print_case
@@ -51,6 +52,7 @@ def show(
         fake=run.fake,
         limited=plan.limit,
         case={**case_document(outcome), "measured": measured_documents(outcome)},
+        differences=difference_documents(folder, outcome),
         tokens=[in_context(item, text) for item in worst],
     )
     emit(session, as_json, content, lambda screen: print_case(screen, content, per_rank=per_rank))

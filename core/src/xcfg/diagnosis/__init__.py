@@ -1,0 +1,1 @@
+"""What kind of fault the numbers of two sides look like, from the numbers alone."""
