@@ -16,10 +16,12 @@ from xcfg.cli.main import cli
 
 from .snippets import ROOT
 
-OTHERS = frozenset({"export", "jq"})
+OTHERS = frozenset({"export", "jq", "pytest"})
 """Commands of the shell and of the system, whose arguments are not looked at."""
 _OURS = re.compile(r"(\./)?(docs|tests|core|plugins|kernels)/\S+")
 _PLACEHOLDER = re.compile(r"[A-Z\[]")
+_MADE = re.compile(r"\./xcfg-my-[a-z-]+\[([a-z,]+)\]")
+"""A distribution that `xcfg init` made for the reader, with extras."""
 _PIP_VALUES = {"--target", "--requirement", "--extra-index-url"}
 
 
@@ -97,7 +99,10 @@ def _pip(arguments: list[str]) -> Iterator[str]:
     extras = distributions()
     previous = ""
     for word in arguments[1:]:
-        if word.startswith("./"):
+        if made := _MADE.fullmatch(word):
+            if missing := set(made[1].split(",")) - scaffolded():
+                yield f"{word}: a new distribution has no extra {', '.join(sorted(missing))}"
+        elif word.startswith("./"):
             if not (ROOT / word / "pyproject.toml").is_file():
                 yield f"{word} is no distribution"
         elif not word.startswith("-") and previous not in _PIP_VALUES:
@@ -113,6 +118,13 @@ def distributions() -> dict[str, set[str]]:
     """The distributions of this repository with their extras."""
     projects = [tomllib.loads(path.read_text())["project"] for path in _projects()]
     return {project["name"]: set(project.get("optional-dependencies", {})) for project in projects}
+
+
+def scaffolded() -> set[str]:
+    """The extras that `xcfg init` gives to a distribution of any kind."""
+    folders = (ROOT / "core/src/xcfg/scaffold/templates").glob("*/pyproject.toml.in")
+    names = (re.findall(r"^(\w+) = \[", path.read_text().partition("optional-")[2], re.MULTILINE) for path in folders)
+    return {name for found in names for name in found}
 
 
 def _projects() -> Iterator[Path]:

@@ -16,7 +16,7 @@ from xcfg.planner.load import load_experiment
 from xcfg.planner.schema import experiment_schema
 from xcfg.plugin.registry import Registry, load_registry
 
-from . import ckernel
+from . import ckernel, scaffolded
 from .fragments import complete
 from .snippets import Snippet, everywhere
 
@@ -26,9 +26,10 @@ RECORD = {"id", "response_ids", "logprobs"}
 
 
 def registry_of(block: Snippet, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Registry:
-    """What is installed, and on one page the kernel that it tells how to write."""
-    if block.page == ckernel.PAGE:
-        ckernel.install(folder / "site")
+    """What is installed, and on two pages the kernel that it tells how to write."""
+    made = {ckernel.PAGE: ckernel.install, scaffolded.KERNEL: scaffolded.install_kernel}.get(block.page)
+    if made is not None:
+        made(folder / "site")
         monkeypatch.syspath_prepend(folder / "site")
         return load_registry()
     return _installed()

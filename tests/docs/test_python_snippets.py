@@ -9,16 +9,19 @@ import pytest
 from .bench import Bench
 from .python_frameworks import frameworks
 from .python_loop import training_loop
-from .python_plugins import build_time_kernels, write_a_plugin, write_an_importer
+from .python_plugins import build_time_kernels
 from .python_ranks import PAGES, on_ranks
 from .python_results import keep_and_share, read_the_cube
+from .python_written import write_a_kernel, write_a_plugin, write_an_executor, write_an_importer
 from .snippets import ROOT, blocks, everywhere, pages
 
 TABLE = {
     **dict.fromkeys(PAGES, on_ranks),
     "docs/how-to/build-time-kernels.md": build_time_kernels,
     "docs/how-to/write-a-plugin.md": write_a_plugin,
+    "docs/how-to/write-a-kernel.md": write_a_kernel,
     "docs/how-to/write-an-importer.md": write_an_importer,
+    "docs/how-to/write-an-executor.md": write_an_executor,
     "docs/how-to/read-the-cube.md": read_the_cube,
     "docs/how-to/keep-and-share-results.md": keep_and_share,
     "docs/how-to/frameworks.md": frameworks,

@@ -65,6 +65,7 @@ def test_indented_commands_of_contributing() -> None:
         ("python -m xcfg.nothing", "no module"),
         ("pip install 'xcfg-vllm[engine]'", "no such distribution or extra"),
         ("pip install xcfg-nothing", "no such distribution or extra"),
+        ("pip install -e './xcfg-my-kernel[engines]'", "no extra engines"),
         ("rm -r runs", "an unknown program rm"),
     ],
 )

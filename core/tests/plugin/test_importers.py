@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import numpy as np
@@ -12,13 +11,10 @@ from xcfg.cli.recorded import AUTO, open_side
 from xcfg.errors import EnvironmentFault, InvalidInput, PluginError
 from xcfg.model.scorer import Role
 from xcfg.plugin.registry import load_registry
+from xcfg.scaffold.names import Names
+from xcfg.scaffold.render import rendered
 
-PAGE = Path(__file__).parents[3] / "docs/how-to/write-an-importer.md"
-LINE = '{"uid": 7, "tokens": [3, 4], "sampler_logps": [-0.5, -1.0], "trainer_logps": [-0.25, null]}\n'
-
-
-def blocks() -> list[str]:
-    return re.findall(r"```python\n(.*?)```", PAGE.read_text(), flags=re.DOTALL)
+LINE = '{"uid": 7, "prompt": [1], "tokens": [3, 4], "sampler_logps": [-0.5, -1.0], "trainer_logps": [-0.25, null]}\n'
 
 
 MODULE = "xcfg_mine_plugin"
@@ -35,10 +31,11 @@ def xcfg_file_formats():
 """
 
 
-@pytest.mark.skipif(not PAGE.exists(), reason="the documentation is not beside an installed core")
-def test_the_importer_of_the_page_reads_both_sides(install, tmp_path):
-    descriptor, importer = blocks()
-    install("xcfg-mine", f"{descriptor}\n{importer}".replace("xcfg_mine.importer:Mine", f"{MODULE}:Mine"))
+def test_the_importer_of_the_scaffold_reads_both_sides(install, tmp_path):
+    made = rendered("importer", Names(name="mine"))
+    plugin, importer = (made[Path(f"src/xcfg_mine/{name}.py")] for name in ("plugin", "importer"))
+    both = f"{plugin}\n{importer}".replace("from __future__ import annotations\n", "")
+    install("xcfg-mine", both.replace("xcfg_mine.importer:", f"{MODULE}:"))
     path = tmp_path / "step.jsonl"
     path.write_text(LINE)
     registry = load_registry()
