@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,7 @@ class LazyGroup(click.Group):
         self,
         *args: Any,
         commands_table: Mapping[str, tuple[str, str]] | None = None,
-        mounted: Callable[[click.Context], Mapping[str, EntryPoint]] = lambda _: {},
+        mounted: Callable[[click.Context], Mapping[str, Sequence[EntryPoint]]] = lambda _: {},
         **kwargs: Any,
     ) -> None:
         """Keep the table; nothing of it is imported yet."""
@@ -43,10 +43,10 @@ class LazyGroup(click.Group):
             command = getattr(import_module(module), attribute)
             if not isinstance(command, click.Command):
                 raise TypeError(f"{module}:{attribute} is not a click command")
-        elif (entry := self._mounted(ctx).get(cmd_name)) is not None:
+        elif (entries := self._mounted(ctx).get(cmd_name)) is not None:
             from xcfg.cli.mounted import load_command
 
-            command = load_command(entry)
+            command = load_command(entries)
         else:
             return super().get_command(ctx, cmd_name)
         name_variables(command, f"{ctx.auto_envvar_prefix}_{cmd_name}".upper())

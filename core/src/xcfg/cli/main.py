@@ -41,7 +41,7 @@ COMMANDS = {
     "backends": ("xcfg.cli.commands.registered:backends", "List, show or check kernel backends."),
     "contracts": ("xcfg.cli.commands.registered:contracts", "List or show tolerance contracts."),
     "importers": ("xcfg.cli.commands.registered:importers", "List or show importers of recorded logprobs."),
-    "plugins": ("xcfg.cli.commands.plugins:plugins", "List, check or describe plugins."),
+    "plugins": ("xcfg.cli.commands.plugins:plugins", "List, check, trace or describe plugins."),
     "doctor": ("xcfg.cli.commands.doctor:doctor", "Tell what is installed and what is missing."),
     "completion": ("xcfg.cli.commands.completion:completion", "Print what completes commands in a shell."),
     "schema": ("xcfg.cli.commands.schema:schema", "Print the JSON Schema of experiment files."),
@@ -67,13 +67,13 @@ def _session(ctx: click.Context) -> Session:
     )
 
 
-def _mounted(ctx: click.Context) -> Mapping[str, EntryPoint]:
+def _mounted(ctx: click.Context) -> Mapping[str, Sequence[EntryPoint]]:
     """Looked for once a call: click asks for a command's name, then for the command."""
     from xcfg.cli.mounted import GROUP, command_entries
 
     if GROUP not in ctx.meta:
         ctx.meta[GROUP] = command_entries(_session(ctx), COMMANDS)
-    found: Mapping[str, EntryPoint] = ctx.meta[GROUP]
+    found: Mapping[str, Sequence[EntryPoint]] = ctx.meta[GROUP]
     return found
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
-from importlib.metadata import EntryPoint, entry_points
+from collections.abc import Container, Mapping, Sequence
+from importlib.metadata import EntryPoint
 from typing import TYPE_CHECKING
 
 import click
 
 from xcfg.errors import PluginError
+from xcfg.plugin.entries import entry_points, name_of
 
 if TYPE_CHECKING:
     from xcfg.cli.session import Session
@@ -16,35 +17,37 @@ if TYPE_CHECKING:
 GROUP = "xcfg.commands"
 
 
-def command_entries(session: Session, reserved: Container[str]) -> Mapping[str, EntryPoint]:
+def command_entries(session: Session, reserved: Container[str]) -> Mapping[str, Sequence[EntryPoint]]:
     """By name the commands of usable plugins, from metadata alone. Names of core's own commands are ``reserved``.
 
-    Raises PluginError where two distributions bring one name.
+    A name that several distributions bring has several entries; it is nobody's (:func:`load_command`).
     """
     from xcfg.plugin.inventory import PluginState
 
     usable = {info.distribution for info in session.inventory() if info.state is PluginState.AVAILABLE}
-    found: dict[str, EntryPoint] = {}
+    found: dict[str, list[EntryPoint]] = {}
     for entry in entry_points(group=GROUP):
-        if entry.dist is None or entry.dist.name not in usable or entry.name in reserved:
+        if not isinstance(entry, EntryPoint) or entry.dist is None or entry.name in reserved:
             continue
-        other = found.get(entry.name)
-        if other is not None and other.dist is not None:
-            names = " and ".join(sorted((other.dist.name, entry.dist.name)))
-            raise PluginError(
-                f"the command {entry.name!r} is registered by {names}",
-                where=GROUP,
-                hint="leave one out with -p no:NAME",
-            )
-        found[entry.name] = entry
+        if name_of(entry.dist) in usable:
+            found.setdefault(entry.name, []).append(entry)
     return dict(sorted(found.items()))
 
 
-def load_command(entry: EntryPoint) -> click.Command:
-    """The command of an entry point. Raises PluginError, naming the distribution, where it cannot be had."""
+def owners(entries: Sequence[EntryPoint]) -> list[str]:
+    """The distributions that bring a command, in order of name."""
+    return sorted(name_of(entry.dist) for entry in entries if entry.dist is not None)
+
+
+def load_command(entries: Sequence[EntryPoint]) -> click.Command:
+    """The command of an entry point. Raises PluginError, naming the distributions, where it cannot be had."""
     from xcfg.plugin.target import load_target
 
-    owner = entry.dist.name if entry.dist is not None else entry.value
+    names, entry = owners(entries), entries[0]
+    if len(names) > 1:
+        message = f"the command {entry.name!r} is registered by {' and '.join(names)}"
+        raise PluginError(message, where=GROUP, hint="leave one out with -p no:NAME")
+    owner = "".join(names) or entry.value
     command = load_target(entry.value, owner)
     if not isinstance(command, click.Command):
         raise PluginError(f"{entry.value} is not a click command", where=owner)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from xcfg.model.scorer import Role
     from xcfg.plugin.inventory import PluginInfo
     from xcfg.plugin.registry import Registry
+    from xcfg.plugin.trace import PluginTrace
 
 EMPTY: Mapping[Role, str] = MappingProxyType({})
 
@@ -39,6 +40,12 @@ class Session:
         from xcfg.plugin.inventory import inventory
 
         return inventory(disabled=self._disabled(), plugins=self.plugins)
+
+    def trace(self) -> tuple[PluginTrace, ...]:
+        """Load the plugins that are not disabled and take the time of each."""
+        from xcfg.plugin.trace import trace_plugins
+
+        return trace_plugins(disabled=self._disabled(), plugins=self.plugins)
 
     def _disabled(self) -> tuple[str, ...]:
         from xcfg.plugin.inventory import disabled_by_environment

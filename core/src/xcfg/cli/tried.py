@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from xcfg.errors import PluginError
 from xcfg.model.json import Json, thaw
 from xcfg.plugin.compatibility import Compatibility, Outcome, compatibility_of
 from xcfg.plugin.inventory import PluginInfo, PluginState
@@ -16,9 +18,23 @@ if TYPE_CHECKING:
 
 
 def tried(plugins: Sequence[PluginInfo]) -> tuple[Compatibility, ...]:
-    """The matrices of all usable plugins. Raises PluginError for a file that cannot be read."""
-    usable = (item for item in plugins if item.state is PluginState.AVAILABLE)
-    return tuple(found for item in usable for found in compatibility_of(item))
+    """The matrices of all usable plugins whose file can be read."""
+    return tuple(matrix for item in plugins for matrix in _read(item)[0])
+
+
+def unreadable(plugins: Sequence[PluginInfo]) -> dict[str, str]:
+    """Distribution to what is wrong with its file."""
+    return {item.distribution: fault for item in plugins if (fault := _read(item)[1])}
+
+
+@cache
+def _read(plugin: PluginInfo) -> tuple[tuple[Compatibility, ...], str]:
+    if plugin.state is not PluginState.AVAILABLE:
+        return (), ""
+    try:
+        return compatibility_of(plugin), ""
+    except PluginError as error:
+        return (), str(error)
 
 
 def summary(matrix: Compatibility) -> dict[str, Json]:
@@ -58,8 +74,8 @@ def known_trouble(session: Session, experiment: Path, matrices: Sequence[Compati
 
 
 def installed_version(distribution: str) -> str | None:
-    """The version of a distribution; None where it is not there."""
+    """The version of a distribution; None where it is not there or its metadata cannot be read."""
     try:
         return metadata.version(distribution)
-    except metadata.PackageNotFoundError:
+    except Exception:  # PackageNotFoundError, or what importlib raises for a broken file
         return None

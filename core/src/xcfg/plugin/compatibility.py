@@ -6,6 +6,7 @@ A plugin's package may hold ``compatibility.json`` beside its plugin module; the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from enum import StrEnum
 from importlib.util import find_spec
@@ -75,7 +76,7 @@ class _Document:
 
 def compatibility_of(plugin: PluginInfo) -> tuple[Compatibility, ...]:
     """What the plugin's package holds; nothing where it has no such file. Raises PluginError for one it cannot read."""
-    found = find_spec(plugin.target.partition(".")[0])
+    found = find_spec(re.split(r"[.:]", plugin.target)[0].strip())
     folders = (found.submodule_search_locations or ()) if found else ()
     path = next((Path(folder) / FILE for folder in folders if (Path(folder) / FILE).is_file()), None)
     return () if path is None else read_compatibility(path)

@@ -39,7 +39,9 @@ def ask(manager: pluggy.PluginManager, hook: str, **arguments: Any) -> Iterator[
     for implementation in implementations(manager, hook):
         try:
             value = call(implementation, arguments)
-        except (Exception, SystemExit) as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             yield Answer(plugin=implementation.plugin_name, error=error)
         else:
             yield Answer(plugin=implementation.plugin_name, value=value)

@@ -27,15 +27,23 @@ class Owned:
 
 @frozen(kw_only=True)
 class Index:
-    """``owned`` by key; ``broken`` holds the reason for each id that must not be used; ``failures`` by distribution."""
+    """``owned`` by key; ``broken`` holds the reason for each id that must not be used; ``failures`` by distribution.
+
+    ``clashes`` are the distributions that registered one id.
+    """
 
     owned: Mapping[Key, Owned]
     broken: Mapping[Key, str]
+    clashes: Mapping[Key, tuple[str, ...]]
     failures: Mapping[str, str] = field(converter=freeze)
 
 
 def build_index(loaded: Sequence[LoadedPlugin]) -> Index:
-    """Sort the descriptors of all plugins into owned and broken ones."""
+    """Sort the descriptors of all plugins into owned and broken ones.
+
+    An id that a plugin named before it failed stays with the sound one that has it: how far a broken plugin got
+    decides nothing about another.
+    """
     broken: dict[Key, str] = {}
     failures: dict[str, list[str]] = defaultdict(list)
     sound: list[Contribution] = []
@@ -48,14 +56,16 @@ def build_index(loaded: Sequence[LoadedPlugin]) -> Index:
             reason = f"{plugin.info.distribution}: {plugin.info.error}"
             broken |= dict.fromkeys((key for key, _ in plugin.contribution.items()), reason)
     owned: dict[Key, Owned] = {}
+    clashes: dict[Key, tuple[str, ...]] = {}
     for key, claims in _claims(sound).items():
-        names = sorted({claim.distribution for claim in claims})
-        if len(claims) == 1 and key not in broken:
+        broken.pop(key, None)
+        if len(claims) == 1:
             owned[key] = claims[0]
-        elif len(claims) > 1:
-            broken[key] = f"{describe_key(key)} is registered by {' and '.join(names)}"
-            for name in names:
-                failures[name].append(broken[key])
+            continue
+        clashes[key] = tuple(sorted({claim.distribution for claim in claims}))
+        broken[key] = f"{describe_key(key)} is registered by {' and '.join(clashes[key])}"
+        for name in clashes[key]:
+            failures[name].append(broken[key])
     for key, distribution, fault in _materializer_faults(owned, sound):
         broken[key] = f"{distribution}: {fault}"
         failures[distribution].append(fault)
@@ -63,6 +73,7 @@ def build_index(loaded: Sequence[LoadedPlugin]) -> Index:
     return Index(
         owned=MappingProxyType(owned),
         broken=MappingProxyType(broken),
+        clashes=MappingProxyType(clashes),
         failures={name: "; ".join(texts) for name, texts in failures.items()},
     )
 

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from enum import StrEnum
-from importlib.metadata import Distribution, EntryPoint, entry_points, version
+from importlib.metadata import Distribution, EntryPoint, version
 
 from attrs import evolve, frozen
-from packaging.requirements import InvalidRequirement, Requirement
+from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+
+from xcfg.plugin.entries import Unreadable, entry_points, name_of, version_of
+from xcfg.plugin.raised import said
 
 GROUP = "xcfg"
 CORE = "xcfg"
@@ -18,6 +23,8 @@ CORE = "xcfg"
 
 DISABLE_VARIABLE = "XCFG_DISABLE_PLUGINS"
 _PREFIX = "xcfg-"
+_TARGET = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*(\s*:\s*[^\W\d]\w*(\.[^\W\d]\w*)*)?")
+_AGAIN = "install it again"
 
 
 class PluginState(StrEnum):
@@ -55,45 +62,71 @@ def inventory(disabled: Collection[str] = (), *, plugins: bool = True) -> tuple[
     that is not installed is already as disabled as it can be and is no error.
     """
     refused = {canonicalize_name(name) for name in disabled}
-    found = [_info(entry.dist, entry, refused, plugins) for entry in entry_points(group=GROUP) if entry.dist]
+    found = [info for entry in entry_points(group=GROUP) if (info := _info(entry, refused, plugins))]
     found.sort(key=lambda info: (not _is_core(info.distribution), info.name, info.distribution))
     return tuple(_without_twins(found))
 
 
-def _info(distribution: Distribution, entry: EntryPoint, refused: Collection[str], plugins: bool) -> PluginInfo:
-    info = PluginInfo(
-        name=entry.name,
-        distribution=distribution.name,
-        version=distribution.version,
-        state=PluginState.AVAILABLE,
-        target=entry.value,
-    )
+def _info(entry: EntryPoint | Unreadable, refused: AbstractSet[str], plugins: bool) -> PluginInfo | None:
+    """What is known of one entry point; None where it belongs to no distribution."""
+    if isinstance(entry, Unreadable):
+        info = PluginInfo(
+            name=entry.name,
+            distribution=entry.distribution,
+            version=entry.version,
+            state=PluginState.INVALID,
+            error=entry.error,
+        )
+    elif entry.dist is None:
+        return None
+    else:
+        info = PluginInfo(
+            name=entry.name,
+            distribution=name_of(entry.dist),
+            version=version_of(entry.dist),
+            state=PluginState.AVAILABLE,
+            target=entry.value,
+        )
     if _is_core(info.distribution):
         return info
-    names = {canonicalize_name(info.name), canonicalize_name(info.distribution)}
-    if not plugins or not names.isdisjoint(refused):
-        return evolve(info, state=PluginState.DISABLED)
+    if not plugins or not refused.isdisjoint(map(canonicalize_name, (info.name, info.distribution))):
+        return evolve(info, state=PluginState.DISABLED, error="")
+    if isinstance(entry, Unreadable):
+        return info
+    return info if entry.dist is None else _checked(info, entry.dist)
+
+
+def _checked(info: PluginInfo, distribution: Distribution) -> PluginInfo:
+    """With the state that the distribution's metadata gives it."""
     if canonicalize_name(info.name) != (expected := canonicalize_name(info.distribution).removeprefix(_PREFIX)):
         message = f"the entry point of {info.distribution} must be named {expected!r}, it is {info.name!r}"
         return evolve(info, state=PluginState.INVALID, error=message)
-    state, message = _version_check(distribution)
+    if not _TARGET.fullmatch(info.target):
+        message = f"the entry point of {info.distribution} must name a module, it is {info.target!r}"
+        return evolve(info, state=PluginState.INVALID, error=message)
+    state, message = _version_check(distribution, info)
     return evolve(info, state=state, error=message)
 
 
-def _version_check(distribution: Distribution) -> tuple[PluginState, str]:
+def _version_check(distribution: Distribution, info: PluginInfo) -> tuple[PluginState, str]:
     """Whether the installed core is in the range the plugin's distribution requires."""
     installed = version(CORE)
-    for line in distribution.requires or ():
+    try:
+        lines = distribution.requires or []
+    except Exception as error:  # importlib reads the file anew; it may be in no encoding
+        return PluginState.INVALID, f"the metadata of {info.distribution} cannot be read: {said(error)}; {_AGAIN}"
+    if not info.version:
+        return PluginState.INVALID, f"the metadata of {info.distribution} has no version; {_AGAIN}"
+    for line in lines:
         try:
             requirement = Requirement(line)
-        except InvalidRequirement as error:
-            return PluginState.INVALID, f"{distribution.name} has a malformed requirement {line!r}: {error}"
+            needed = requirement.marker is None or requirement.marker.evaluate({"extra": ""})
+        except ValueError as error:  # of the requirement, or of a marker that compares what cannot be compared
+            return PluginState.INVALID, f"{info.distribution} has a malformed requirement {line!r}: {error}"
         if canonicalize_name(requirement.name) != CORE:
             continue
-        if requirement.marker is not None and not requirement.marker.evaluate({"extra": ""}):
-            continue
-        if not requirement.specifier.contains(installed, prereleases=True):
-            needs = f"{distribution.name} {distribution.version} needs xcfg{requirement.specifier}"
+        if needed and not requirement.specifier.contains(installed, prereleases=True):
+            needs = f"{info.distribution} {info.version} needs xcfg{requirement.specifier}"
             message = f"{needs}, installed is xcfg {installed}"
             return PluginState.VERSION_SKEW, message
     return PluginState.AVAILABLE, ""

@@ -8,7 +8,7 @@ from xcfg.errors import InvalidInput, PluginError, XcfgError
 from xcfg.model.codec import unknown
 from xcfg.plugin.contribution import Key, describe_key
 from xcfg.plugin.index import Index
-from xcfg.plugin.inventory import PluginInfo, PluginState
+from xcfg.plugin.inventory import CORE, PluginInfo, PluginState
 from xcfg.plugin.known import bringing_distribution
 
 _TYPED = ("knob", "profile", "slice")
@@ -25,7 +25,8 @@ def missing(key: Key, index: Index, plugins: Sequence[PluginInfo]) -> XcfgError:
         hint = "take it out of -p no:NAME, XCFG_DISABLE_PLUGINS or --no-plugins"
         return PluginError(f"{likely.distribution}, which brings it, is disabled", where=describe_key(key), hint=hint)
     if likely is not None and likely.error:
-        return PluginError(f"{likely.distribution} is not usable: {likely.error}", where=describe_key(key))
+        message = f"{likely.distribution} is not usable: {likely.error}"
+        return PluginError(message, where=describe_key(key), hint="xcfg plugins check tells of every plugin")
     if likely is None and wanted:
         message = f"{describe_key(key)} is not installed: {wanted} brings it"
         return PluginError(message, hint=f"python -m pip install {wanted}")
@@ -38,10 +39,12 @@ def missing(key: Key, index: Index, plugins: Sequence[PluginInfo]) -> XcfgError:
 
 def _is_named_after(key: Key, info: PluginInfo) -> bool:
     """Whether the id is the plugin's own name or begins with it, as its knobs must."""
-    return key[1].partition(".")[0] in (info.name, info.name.replace("-", "_"))
+    names = (info.name, info.distribution.removeprefix("xcfg-"))
+    return key[1].partition(".")[0] in (*names, *(name.replace("-", "_") for name in names))
 
 
 def _without(key: Key, index: Index, plugins: Sequence[PluginInfo]) -> str:
-    """How to go on without one of the plugins at fault."""
-    named = [info.name for info in plugins if info.distribution != "xcfg" and info.distribution in index.broken[key]]
-    return f"leave one out with {' or '.join(f'-p no:{name}' for name in named)}" if len(named) > 1 else ""
+    """How to go on without one of the plugins that claim the id."""
+    clash = index.clashes.get(key, ())
+    named = [info.name for info in plugins if info.distribution in clash and info.distribution != CORE]
+    return f"leave one out with {' or '.join(f'-p no:{name}' for name in named)}" if named else ""

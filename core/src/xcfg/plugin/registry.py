@@ -27,6 +27,7 @@ from xcfg.plugin.index import build_index
 from xcfg.plugin.inventory import CORE, PluginInfo, PluginState, inventory
 from xcfg.plugin.manager import LoadedPlugin, load_plugins, new_manager
 from xcfg.plugin.missing import missing
+from xcfg.plugin.raised import said, shown
 from xcfg.plugin.tolerance import load_contract
 
 T = TypeVar("T")
@@ -219,7 +220,7 @@ class Registry:
             if isinstance(value, Rejection):
                 vetoes.append(value)
             elif value is not None:
-                raise self._broken(name, f"xcfg_reject_case must return a Rejection or None, got {value!r}")
+                raise self._broken(name, f"xcfg_reject_case must return a Rejection or None, got {shown(value)}")
         if not vetoes:
             return None
         return Rejection(kind=vetoes[0].kind, reason="; ".join(veto.reason for veto in vetoes))
@@ -230,7 +231,7 @@ class Registry:
         owners: dict[str, str] = {}
         for name, value in self._answers("xcfg_process_environment", side=side):
             if not _texts(value):
-                raise self._broken(name, f"xcfg_process_environment must return texts by name, got {value!r}")
+                raise self._broken(name, f"xcfg_process_environment must return texts by name, got {shown(value)}")
             for variable, text in value.items():
                 if merged.setdefault(variable, text) != text:
                     first = self._distribution(owners[variable])
@@ -244,7 +245,7 @@ class Registry:
         facts: dict[str, Json] = {}
         for answer in ask(self._manager, "xcfg_environment_facts", role=role):
             if answer.error is not None:
-                facts[answer.plugin] = {"error": f"{type(answer.error).__name__}: {answer.error}"}
+                facts[answer.plugin] = {"error": said(answer.error)}
                 continue
             try:
                 canonical(answer.value)
@@ -257,7 +258,7 @@ class Registry:
     def notify(self, hook: str, **arguments: Any) -> tuple[str, ...]:
         """Tell the observers; returns a sentence for each that failed, which changes no result."""
         return tuple(
-            f"{self._distribution(answer.plugin)}: {hook} raised {type(answer.error).__name__}: {answer.error}"
+            f"{self._distribution(answer.plugin)}: {hook} raised {said(answer.error)}"
             for answer in ask(self._manager, hook, **arguments)
             if answer.error is not None
         )
@@ -283,8 +284,10 @@ class Registry:
         for implementation in self._implementations(hook):
             try:
                 answers.append((implementation.plugin_name, call(implementation, arguments)))
-            except (Exception, SystemExit) as error:
-                text = f"{hook} raised {type(error).__name__}: {error}"
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:
+                text = f"{hook} raised {said(error)}"
                 raise self._broken(implementation.plugin_name, text) from error
         return answers
 

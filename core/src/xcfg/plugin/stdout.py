@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, redirect_stdout
+from functools import cache
 
 
 class _Guard:
@@ -50,7 +52,7 @@ def stdout_to_stderr() -> AbstractContextManager[None]:
 
 @contextmanager
 def _redirected() -> Iterator[None]:
-    sys.stdout.flush()
+    _flush()
     try:
         saved = os.dup(1)
     except OSError:  # there is no standard output to protect
@@ -62,6 +64,24 @@ def _redirected() -> Iterator[None]:
         with redirect_stdout(sys.stderr):
             yield
     finally:
-        sys.stderr.flush()
-        os.dup2(saved, 1)
-        os.close(saved)
+        try:
+            _flush()
+        finally:
+            os.dup2(saved, 1)
+            os.close(saved)
+
+
+def _flush() -> None:
+    """Write what is still held back, Python's own (``sys.__stdout__`` goes past a redirection) and that of C.
+
+    What stays in a buffer is written where the descriptor points later.
+    """
+    for stream in (sys.stdout, sys.__stdout__, sys.stderr):
+        if stream is not None and not stream.closed:
+            stream.flush()
+    _c_library().fflush(None)
+
+
+@cache
+def _c_library() -> ctypes.CDLL:
+    return ctypes.CDLL(None)

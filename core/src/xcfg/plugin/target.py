@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import Any
 
 from xcfg.errors import PluginError
+from xcfg.plugin.raised import said
 from xcfg.plugin.stdout import stdout_to_stderr
 
 
@@ -23,6 +24,8 @@ def load_target(target: str, owner: str) -> Any:
     try:
         with stdout_to_stderr():
             return resolve(target)
-    except Exception as error:  # importing another distribution's code may raise anything
-        message = f"{target} cannot be loaded: {type(error).__name__}: {error}"
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        message = f"{target} cannot be loaded: {said(error)}"
         raise PluginError(message, where=owner) from error

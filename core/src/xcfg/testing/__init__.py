@@ -6,6 +6,7 @@ every check. Names resolve on first use, so that importing this package imports 
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import Any
 
@@ -23,7 +24,9 @@ __all__ = list(_WHERE)
 
 
 def __getattr__(name: str) -> Any:
-    """Import the module that defines ``name``."""
+    """Import the module that defines ``name``; under pytest its assertions show their values, as a test file's do."""
     if name not in _WHERE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if (pytest := sys.modules.get("pytest")) is not None and _WHERE[name] not in sys.modules:
+        pytest.register_assert_rewrite(_WHERE[name])
     return getattr(import_module(_WHERE[name]), name)

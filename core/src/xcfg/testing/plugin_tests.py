@@ -80,4 +80,5 @@ class PluginTests:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         assert done.stdout == ""
-        assert not set(self.engines) & set(done.stderr.split())
+        found = set(self.engines) & set(done.stderr.split())
+        assert not found, f"importing {self.info().target} imports {', '.join(sorted(found))}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import platform
 import sys
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,8 @@ from xcfg.cli.tried import installed_version
 from xcfg.cli.tried_text import print_tried
 from xcfg.cli.wanting import wanting
 from xcfg.model.json import Json
+from xcfg.plugin.extras import extras
+from xcfg.plugin.inventory import CORE, PluginState
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -35,19 +36,19 @@ def doctor(session: Session, experiment: Path | None, as_json: bool) -> None:
     """
     from attrs import asdict
 
-    from xcfg.cli.tried import known_trouble, summary, tried
+    from xcfg.cli.tried import known_trouble, summary, tried, unreadable
 
     found = session.inventory()
     facts = _machine()
-    matrices = tried(found)
+    matrices, damaged = tried(found), unreadable(found)
     trouble = None if experiment is None else known_trouble(session, experiment, matrices)
-    engines = [_engine(item.distribution) for item in found if item.distribution != "xcfg" and item.state != "invalid"]
+    others = [item for item in found if item.distribution != CORE and item.state is not PluginState.INVALID]
     content = document(
         "doctor",
         machine=facts,
         libraries={name: installed_version(name) for name in _LIBRARIES},
-        plugins=[asdict(item) for item in found],
-        engines=engines,
+        plugins=[{**asdict(item), "error": item.error or damaged.get(item.distribution, "")} for item in found],
+        engines=[_engine(item.distribution) for item in others],
         wanting=wanting(facts),
         tried=[summary(item) for item in matrices],
     )
@@ -71,14 +72,7 @@ def _machine() -> dict[str, Json]:
 
 def _engine(distribution: str) -> dict[str, Json]:
     """Whether what a plugin's extras name is installed: one satisfied extra is enough; no extra, nothing needed."""
-    from packaging.requirements import Requirement
-
-    needs: dict[str, list[str]] = {}
-    for text in metadata.requires(distribution) or ():
-        requirement = Requirement(text)
-        for extra in metadata.metadata(distribution).get_all("Provides-Extra") or ():
-            if requirement.marker and requirement.marker.evaluate({"extra": extra}):
-                needs.setdefault(extra, []).append(requirement.name)
+    needs = extras(distribution)
     present = [extra for extra, names in needs.items() if all(installed_version(name) for name in names)]
     state = "ready" if present or not needs else "no engine"
     hint = "" if state == "ready" else f"pip install '{distribution}[{sorted(needs)[0]}]'"

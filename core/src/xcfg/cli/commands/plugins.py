@@ -1,9 +1,10 @@
-"""``xcfg plugins list|check|describe``."""
+"""``xcfg plugins list|check|trace|describe``."""
 
 from __future__ import annotations
 
 import click
 
+from xcfg.cli.commands.plugins_trace import trace
 from xcfg.cli.output import document, emit, json_option, print_out, table
 from xcfg.cli.session import Session
 from xcfg.errors import Fault, PluginError
@@ -11,7 +12,7 @@ from xcfg.errors import Fault, PluginError
 
 @click.group()
 def plugins() -> None:
-    """List, check or describe plugins."""
+    """List, check, trace or describe plugins."""
 
 
 @plugins.command(name="list")
@@ -22,11 +23,12 @@ def list_(session: Session, as_json: bool) -> None:
     from attrs import asdict
 
     from xcfg.cli.main import COMMANDS
-    from xcfg.cli.mounted import command_entries
+    from xcfg.cli.mounted import command_entries, owners
 
     brought: dict[str, list[str]] = {}
-    for name, entry in command_entries(session, COMMANDS).items():
-        brought.setdefault(entry.dist.name if entry.dist else "", []).append(name)
+    for name, entries in command_entries(session, COMMANDS).items():
+        for owner in owners(entries):
+            brought.setdefault(owner, []).append(name)
     rows = [{**asdict(item), "commands": brought.get(item.distribution, [])} for item in session.inventory()]
     headings = ["name", "distribution", "version", "state", "commands", "error"]
     cells = [
@@ -40,11 +42,20 @@ def list_(session: Session, as_json: bool) -> None:
 @click.pass_obj
 def check(session: Session, as_json: bool) -> None:
     """Import every plugin and collect its descriptors; exit 4 where one is broken."""
+    from xcfg.plugin.inventory import CORE
+
     registry = session.registry(allow_fake=True)
     if registry.failures:
-        faults = [Fault(message=text, where=name) for name, text in sorted(registry.failures.items())]
+        hints = {item.distribution: f"mend it, or leave it out with -p no:{item.name}" for item in registry.plugins}
+        faults = [
+            Fault(message=text, where=name, hint="" if name == CORE else hints.get(name, ""))
+            for name, text in sorted(registry.failures.items())
+        ]
         raise PluginError(faults=faults)
     emit(session, as_json, document("plugins", failures={}), lambda out: out.print("every plugin loads"))
+
+
+plugins.add_command(trace)
 
 
 @plugins.command()

@@ -1,0 +1,1 @@
+raise ValueError("the licence server does not answer")

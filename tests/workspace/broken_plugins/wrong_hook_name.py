@@ -1,0 +1,6 @@
+from xcfg.plugin import hookimpl
+
+
+@hookimpl
+def xcfg_scorer():
+    return []
