@@ -40,7 +40,7 @@ class Bench:
     """A scorer in one role, against the scorer ``torch``. ``engine`` are the distributions whose versions count.
 
     ``beside`` are values that go with a value, by ``knob=value`` or by the knob alone. ``left_out`` are knobs that are
-    tried elsewhere.
+    tried elsewhere. ``tokens`` are sequences that its knobs need beside the three of ``trying.py``.
     """
 
     scorer: str
@@ -51,6 +51,7 @@ class Bench:
     values: Mapping[str, tuple[Any, ...]] = field(factory=dict)
     beside: Mapping[str, Mapping[str, Any]] = field(factory=dict)
     left_out: tuple[str, ...] = ("rollout.weights",)
+    tokens: tuple[Mapping[str, Any], ...] = ()
 
     def besides(self, knob: str, value: Any) -> Mapping[str, Any]:
         """The values of other knobs that this one is tried with."""
@@ -65,6 +66,9 @@ PLAIN = {
     "execution.threads": 1,
 }
 RANKS = {**PLAIN, "training.world_size": 2}
+
+LONG = {"id": "d", "prompt_ids": [5 + 7 * at % 1000 for at in range(150)], "response_ids": [33, 2, 71]}
+"""Longer than a block of vLLM's key-value cache, which is 128 tokens on a CPU: it can be found there again."""
 
 VLLM = Bench(
     scorer="vllm",
@@ -94,6 +98,7 @@ VLLM = Bench(
         "vllm.prefix_cache_state": {"execution.prefix_cache": True},
         "vllm.prefix_cache_state=None": {},
     },
+    tokens=(LONG,),
 )
 
 ROUTES = {

@@ -90,7 +90,7 @@ def case_name(bench: Any, knob: str, value: Any) -> str:
 def run(bench: Any, values: Iterable[tuple[str, Any]], folder: Path) -> dict[str, Any]:
     """Run all cases; those that were planned and those that ran, by name. Raises RuntimeError where nothing is."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "tokens.jsonl").write_text("".join(json.dumps(item) + "\n" for item in TOKENS))
+    (folder / "tokens.jsonl").write_text("".join(json.dumps(item) + "\n" for item in (*TOKENS, *bench.tokens)))
     path = folder / "experiment.json"
     path.write_text(json.dumps(experiment_of(bench, values), indent=1))
     planned = _xcfg("plan", str(path), "--max-cases", "2000")

@@ -12,7 +12,8 @@ import pytest
 
 from . import broken_site as damage
 from .broken_site import Ended, Site
-from .recorded_files import record, write
+from .recorded_files import record
+from .recorded_files import write as write_records
 
 CODE = {
     "raises-at-import": "ValueError: the licence server does not answer",
@@ -138,8 +139,8 @@ def test_lists_are_those_of_the_sound_ones(zoo: Site, bare: Site, group: str) ->
 
 
 def test_a_comparison_is_whole(zoo: Site, tmp_path: Path) -> None:
-    rollout = write(tmp_path / "rollout.jsonl", [record()])
-    training = write(tmp_path / "training.jsonl", [record(logprobs=[-1.0, -2.25, -3.0])])
+    rollout = write_records(tmp_path / "rollout.jsonl", [record()])
+    training = write_records(tmp_path / "training.jsonl", [record(logprobs=[-1.0, -2.25, -3.0])])
     done = zoo.xcfg("compare", rollout, training, "--json")
     assert (done.code, done.document["status"]) == (1, "fail"), done.out
     assert done.document["active_tokens"] == 3
@@ -292,3 +293,32 @@ def test_the_kit_refuses_an_engine_in_the_plugin_module(kit: Ended) -> None:
 def test_the_kit_names_the_engine(kit: Ended) -> None:
     (line,) = (line for line in kit.out.splitlines() if line.startswith("E       AssertionError: "))
     assert line.endswith("_plugin imports torch")
+
+
+def test_objects_that_fail_are_their_distributions(site: Site, write, tmp_path: Path) -> None:
+    """What is looked up by id fails under the name of who brought it, and only where it is asked for."""
+    site.add("objects-fail")
+    files = [write_records(tmp_path / f"{side}.jsonl", [record()]) for side in ("rollout", "training")]
+    assert site.xcfg("compare", *files, "--json").code == 0
+    experiment = write(axes={}, cases=[], slices={})
+    asked = {
+        "the importer failing failed: KeyError: 'nowhere'": ("compare", *files, "--format", "failing"),
+        "the check of selected_logprob/failing failed: TypeError: unhashable": ("backends", "check", "failing"),
+        "the executor failing failed: ZeroDivisionError: no machines": (
+            *("run", experiment, "--allow-fake", "--out", tmp_path / "out", "--executor", "failing"),
+        ),
+    }
+    for text, arguments in asked.items():
+        done = site.xcfg(*arguments, "--json")
+        assert done.code == 4, done.out + done.err
+        (error,) = done.document["errors"]
+        assert (error["where"], error["message"]) == ("xcfg-objects-fail", text)
+
+
+def test_an_importer_that_cannot_say_what_is_its_own_is_named_where_nobody_can(site: Site, tmp_path: Path) -> None:
+    site.add("objects-fail")
+    files = [write_records(tmp_path / f"{side}.jsonl", [{"what": 1}]) for side in ("rollout", "training")]
+    done = site.xcfg("compare", *files, "--json")
+    assert done.code == 4
+    assert [item["where"] for item in done.document["errors"]] == [str(files[0]), "xcfg-objects-fail"]
+    assert "LookupError: no such field" in done.said

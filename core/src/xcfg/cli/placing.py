@@ -89,6 +89,7 @@ class Placing:
         from importlib.util import find_spec
 
         from xcfg.plugin.target import load_target
+        from xcfg.plugin.theirs import theirs
 
         found = registry.executor(self.executor)
         options = dict(map(_pair, self.executor_options))
@@ -102,7 +103,10 @@ class Placing:
             raise EnvironmentFault(
                 f"{', '.join(missing)} is not installed", where=f"executor {found.id}", hint=found.install
             )
-        made = load_target(found.target, registry.owner("executor", found.id))(options)
+        owner = registry.owner("executor", found.id)
+        make = load_target(found.target, owner)
+        with theirs(f"the executor {found.id}", owner):
+            made = make(options)
         if not hasattr(made, "run"):
             raise PluginError(f"{found.target} is no executor", where=found.id)
         try:

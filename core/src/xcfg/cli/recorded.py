@@ -10,7 +10,7 @@ from pathlib import Path
 
 from attrs import evolve, frozen
 
-from xcfg.errors import ArtifactError, EnvironmentFault, InvalidInput, PluginError
+from xcfg.errors import ArtifactError, EnvironmentFault, Fault, InvalidInput, PluginError
 from xcfg.importers.generic import FIELDS
 from xcfg.importers.mapping import renamed
 from xcfg.importers.source import Source
@@ -21,6 +21,7 @@ from xcfg.model.scorer import Role
 from xcfg.plugin.protocols import FileReader, Importer
 from xcfg.plugin.registry import Registry
 from xcfg.plugin.target import load_target
+from xcfg.plugin.theirs import theirs
 
 AUTO = "auto"
 GENERIC = "generic"
@@ -35,11 +36,12 @@ class RecordedSide:
     format: ImporterDescriptor
     importer: Importer
     columns: Mapping[str, str]
+    owner: str
 
     def records(self) -> Iterator[Record]:
         """The records, read as they are asked for."""
         rows = self.source.rows()
-        with _named(self.role):
+        with _named(self.role), theirs(f"the importer {self.format.id}", self.owner):
             yield from self.importer.records(renamed(rows, self.columns) if self.columns else rows, self.role)
 
 
@@ -58,7 +60,14 @@ def open_side(path: Path, role: Role, format: str, columns: Mapping[str, str], r
     else:
         with _named(role):
             chosen = _detected(source, path, registry)
-    return RecordedSide(role=role, source=source, format=chosen, importer=_importer(chosen, registry), columns=columns)
+    return RecordedSide(
+        role=role,
+        source=source,
+        format=chosen,
+        importer=_importer(chosen, registry),
+        columns=columns,
+        owner=registry.owner("importer", chosen.id),
+    )
 
 
 def refuse_one_file(rollout: RecordedSide, training: RecordedSide) -> None:
@@ -135,24 +144,47 @@ def _reader(found: FileFormatDescriptor, owner: str) -> FileReader:
         missing = [name for name in found.requires if find_spec(name) is None]
         if missing:
             raise EnvironmentFault(f"{', '.join(missing)} is not installed", where=str(path), hint=found.install)
-        rows: Iterator[Row] = load_target(found.target, owner)(path)
-        return rows
+        return _rows(load_target(found.target, owner), path, found.id, owner)
 
     return read
 
 
+def _rows(reader: FileReader, path: Path, id: str, owner: str) -> Iterator[Row]:
+    with theirs(f"the reader of {id} files", owner):
+        yield from reader(path)
+
+
 def _importer(found: ImporterDescriptor, registry: Registry) -> Importer:
-    made: Importer = load_target(found.target, registry.owner("importer", found.id))()
-    return made
+    owner = registry.owner("importer", found.id)
+    made = load_target(found.target, owner)
+    with theirs(f"the importer {found.id}", owner):
+        importer: Importer = made()
+    return importer
+
+
+def _claims(found: ImporterDescriptor, registry: Registry, fields: frozenset[str]) -> bool:
+    importer = _importer(found, registry)
+    with theirs(f"the importer {found.id}", registry.owner("importer", found.id)):
+        return importer.claims(fields)
 
 
 def _detected(source: Source, path: Path, registry: Registry) -> ImporterDescriptor:
     fields = source.first_fields()
     every = registry.importers()
-    claiming = [id for id, found in every.items() if _importer(found, registry).claims(fields)]
+    claiming: list[str] = []
+    broken: list[Fault] = []
+    for id, found in every.items():
+        try:
+            claiming += [id] if _claims(found, registry, fields) else []
+        except PluginError as error:  # it cannot say what is its own; the others can
+            broken += error.faults
     if len(claiming) == 1:
         return every[claiming[0]]
     shown = ", ".join(sorted(fields)[:20])
+    if broken and not claiming:
+        raise PluginError(
+            faults=[Fault(message=f"the fields {shown} are of no known format", where=str(path)), *broken]
+        )
     if claiming:
         message = f"the fields {shown} fit the formats {', '.join(claiming)}"
         raise InvalidInput(message, where=str(path), hint="choose one with --format")

@@ -81,6 +81,7 @@ def check(
     from xcfg.model.operator_check import CheckRequest
     from xcfg.plugin.protocols import BackendCheck
     from xcfg.plugin.target import load_target
+    from xcfg.plugin.theirs import theirs
 
     session: Session = ctx.obj
     registry = session.registry(allow_fake=True)
@@ -98,8 +99,10 @@ def check(
         options=options,
         contract=registry.contract(contract),
     )
-    measure: BackendCheck = load_target(found.check, registry.owner("backend", known))
-    report = measure(asked)
+    owner = registry.owner("backend", (found.operator, found.id))
+    measure: BackendCheck = load_target(found.check, owner)
+    with theirs(f"the check of {known}", owner):
+        report = measure(asked)
     status = _status(report)
     content = document(
         "backends.check",
