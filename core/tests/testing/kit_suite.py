@@ -88,7 +88,7 @@ class TestOriginalBackend(KernelBackendTests):
 
 
 class TestOriginalImporter(ImporterTests):
-    """Three completions whose names sort another way, padded on the right."""
+    """Two completions, padded on the right."""
 
     descriptor = next(item for item in IMPORTERS if item.id == "trl")
     logprobs = {Role.ROLLOUT: "sampling_per_token_logps", Role.TRAINING: "old_per_token_logps"}
@@ -166,7 +166,8 @@ class TestOriginalDump(ImporterTests):
         ]
 
 
-ON_DUMPS = ("RecordsSorted", "LengthsRepaired", "DuplicatesDropped")
+ON_DUMPS = ("RecordsSorted", "LengthsRepaired", "DuplicatesDropped", "BadRowsSkipped", "NullIsCertainty")
+"""What shows on lists: null, lists of unequal lengths, and names that do not count the rows."""
 
 
 def spoilt(original, method, mutant, inner):

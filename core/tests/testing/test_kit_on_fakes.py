@@ -1,4 +1,4 @@
-"""The kit's own five classes, held against the fakes."""
+"""The kit's own classes, held against the fakes."""
 
 from __future__ import annotations
 
@@ -133,6 +133,49 @@ class TestBatchSize(OfFake):
 
     def make_materializer(self):
         return RequestMaterializer()
+
+
+class _Cast(OfFake):
+    """A knob whose null the engine does without."""
+
+    knob = KNOB["rollout.kv_cache_dtype"]
+    descriptor = MATERIALIZER["rollout.kv_cache_dtype"]
+    values = {None: None, "float8_e4m3fn": "float8_e4m3fn"}
+    observed = None
+
+    def make_materializer(self):
+        made = EngineMaterializer()
+        read = made.read_back
+        made.read_back = lambda knob, live: self.observed if read(knob, live) == "bfloat16" else read(knob, live)
+        return made
+
+
+class TestNoneIsAValue(_Cast):
+    none_is_a_value = True
+
+
+@pytest.mark.parametrize(
+    ("observed", "is_value", "words"),
+    [
+        (None, False, "an engine always runs with some value"),
+        ("bfloat16", True, "None is observed as 'bfloat16'"),
+    ],
+)
+def test_nothing_is_observed_where_that_is_a_value(tmp_path, observed, is_value, words) -> None:
+    checks = _Cast()
+    checks.folder, checks.observed, checks.none_is_a_value = tmp_path, observed, is_value
+    with pytest.raises(AssertionError, match=words):
+        checks.test_read_back_sees_what_was_applied()
+
+
+@pytest.mark.parametrize("observed", [1, "true"])
+def test_a_value_of_another_type_is_another_value(tmp_path, observed) -> None:
+    """True is 1 in Python and not in JSON, where the host compares."""
+    checks = TestBatchSize()
+    checks.folder, checks.values = tmp_path, {2: True}
+    checks.make_materializer = lambda: type("Typed", (RequestMaterializer,), {"read_back": lambda *_: observed})()
+    with pytest.raises(AssertionError, match="is observed as"):
+        checks.test_read_back_sees_what_was_applied()
 
 
 class TestExactBackend(KernelBackendTests):

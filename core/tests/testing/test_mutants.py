@@ -1,8 +1,12 @@
-"""The kit fails every mutant and passes the original it wraps; the table says which check finds which."""
+"""The kit fails every mutant and passes the original it wraps; the table says which check finds which.
+
+That the check failed for the mutant's own fault, and not because something else went wrong, is told by what it said.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,6 +16,8 @@ from xml.etree import ElementTree
 import pytest
 
 from xcfg.testing import mutants
+
+from .said import LAUNCHED_SAID, SAID
 
 HERE = Path(__file__).parent
 
@@ -77,21 +83,29 @@ LAUNCHED_FOUND_BY = {
 }
 
 ORIGINALS = ("Original", "OriginalMaterializer", "OriginalBackend", "OriginalImporter", "OriginalDump")
-Outcomes = dict[str, tuple[set[str], set[str]]]
+Outcomes = dict[str, tuple[set[str], dict[str, list[str]]]]
 
 
 def run(folder: Path, suite: str, *chosen: str) -> Outcomes:
-    """What becomes of a suite: class name -> (tests that passed, tests that did not), parameters left out."""
+    """What becomes of a suite: class name -> (tests that passed, those that failed with what they said).
+
+    Parameters are left out. A fixture that fails is no finding.
+    """
     shutil.copy(HERE / suite, folder / "test_suite.py")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--junit-xml=out.xml", "test_suite.py"]
     alone = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    subprocess.run([*command, *chosen], cwd=folder, env=alone, capture_output=True, text=True, check=False)
+    done = subprocess.run([*command, *chosen], cwd=folder, env=alone, capture_output=True, text=True, check=False)
+    assert (folder / "out.xml").is_file(), done.stdout + done.stderr
     found: Outcomes = {}
     for case in ElementTree.parse(folder / "out.xml").iter("testcase"):
-        name = case.get("classname", "").rpartition(".Test")[2]
-        passed, failed = found.setdefault(name, (set(), set()))
-        wrong = case.find("failure") is not None or case.find("error") is not None
-        (failed if wrong else passed).add(case.get("name", "").partition("[")[0])
+        name, test = case.get("classname", "").rpartition(".Test")[2], case.get("name", "").partition("[")[0]
+        passed, failed = found.setdefault(name, (set(), {}))
+        error, failure = case.find("error"), case.find("failure")
+        assert error is None, f"{name}.{test}: {error.get('message')}"
+        if failure is not None:
+            failed.setdefault(test, []).append(failure.get("message", ""))
+        elif case.find("skipped") is None:
+            passed.add(test)
     return found
 
 
@@ -100,18 +114,23 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
     return run(tmp_path_factory.mktemp("kit"), "kit_suite.py")
 
 
-@pytest.mark.parametrize(
-    "original", ["Original", "OriginalMaterializer", "OriginalBackend", "OriginalImporter", "OriginalDump"]
-)
+@pytest.mark.parametrize("original", ORIGINALS)
 def test_the_original_passes_everything(outcomes: Outcomes, original: str) -> None:
     passed, failed = outcomes[original]
     assert len(passed) > 5
-    assert failed == set()
+    assert failed == {}
 
 
 @pytest.mark.parametrize(("mutant", "test"), FOUND_BY.items())
 def test_the_mutant_is_found(outcomes: Outcomes, mutant: str, test: str) -> None:
-    assert test in outcomes[mutant][1]
+    said = outcomes[mutant][1].get(test, [])
+    assert any(re.search(SAID[mutant], text) for text in said), said
+
+
+def test_the_check_that_finds_a_mutant_passes_its_original(outcomes: Outcomes) -> None:
+    """It was not skipped there: a check of what the original does not do finds nothing."""
+    passed = set().union(*(outcomes[original][0] for original in ORIGINALS))
+    assert set(FOUND_BY.values()) <= passed
 
 
 def test_no_mutant_is_forgotten(outcomes: Outcomes) -> None:
@@ -121,9 +140,9 @@ def test_no_mutant_is_forgotten(outcomes: Outcomes) -> None:
         *mutants.BACKEND_MUTANTS,
         *mutants.IMPORTER_MUTANTS,
     )
-    assert {cls.__name__ for cls in known} == set(FOUND_BY)
+    assert {cls.__name__ for cls in known} == set(FOUND_BY) == set(SAID)
     assert set(FOUND_BY) == {name for name in outcomes if not name.startswith("Original")}
-    assert {cls.__name__ for cls in mutants.EXECUTOR_MUTANTS} == set(LAUNCHED_FOUND_BY)
+    assert {cls.__name__ for cls in mutants.EXECUTOR_MUTANTS} == set(LAUNCHED_FOUND_BY) == set(LAUNCHED_SAID)
 
 
 @pytest.mark.full
@@ -131,5 +150,7 @@ def test_no_mutant_is_forgotten(outcomes: Outcomes) -> None:
 def test_the_executor_is_found(tmp_path: Path, mutant: str, test: str) -> None:
     """The check that finds it alone: each launches processes."""
     chosen = run(tmp_path, "launched_suite.py", "-k", f"(Test{mutant} or TestOriginalExecutor) and {test}")
-    assert chosen["OriginalExecutor"] == ({test}, set())
-    assert chosen[mutant] == (set(), {test})
+    assert chosen["OriginalExecutor"] == ({test}, {})
+    passed, failed = chosen[mutant]
+    assert passed == set() and failed.keys() == {test}
+    assert re.search(LAUNCHED_SAID[mutant], failed[test][0]), failed

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 
 import pytest
 import torch
+from attrs import evolve
 
 from xcfg.model.scorer import Role
 from xcfg.plugin import ScoreRequest, ScorerSpec, Settings
@@ -14,13 +15,22 @@ from xcfg.testing.knob_tests import KnobTests
 from xcfg.testing.materializer_tests import MaterializerTests
 from xcfg.testing.plugin_tests import PluginTests
 from xcfg.testing.scorer_tests import ScorerTests
-from xcfg_torch.knobs import DEVICE, FORWARD, HEAD_DTYPE, NORM_KERNEL, PREFILL_CHUNK, SDPA_KERNEL
+from xcfg_torch.knobs import (
+    DEVICE,
+    FORWARD,
+    HEAD_DTYPE,
+    NORM_KERNEL,
+    PREFILL_CHUNK,
+    ROLLOUT_PREFILL_CHUNK,
+    SDPA_KERNEL,
+)
 from xcfg_torch.materialize import TorchMaterializer
 from xcfg_torch.materializers import MATERIALIZERS
 from xcfg_torch.scorer import TorchScorer
 from xcfg_torch.testing.oracle import oracle_logprobs
 from xcfg_torch.testing.play import load
 from xcfg_torch.testing.tiny_model import make_tiny_qwen3
+from xcfg_torch.tp_scorer import TensorParallelScorer
 
 
 class TestTorchPlugin(PluginTests):
@@ -33,6 +43,40 @@ class TestDeviceKnob(KnobTests):
     knob = DEVICE
     accepted = {"cpu": "cpu", "cuda": "cuda", None: None}
     refused = ("tpu", 0, True)
+
+
+class TestHeadDtypeKnob(KnobTests):
+    knob = HEAD_DTYPE
+    accepted = {"fp32": "float32", "float32": "float32", None: None}
+    refused = ("bfloat16", 32)
+
+
+class TestNormKernelKnob(KnobTests):
+    knob = NORM_KERNEL
+    accepted = {"fused": "fused", "unfused": "unfused", None: None}
+    refused = ("rms", True)
+
+
+class TestSdpaKernelKnob(KnobTests):
+    knob = SDPA_KERNEL
+    accepted = {"math": "math", "flash": "flash", None: None}
+    refused = ("eager", 1)
+
+
+class TestForwardKnob(KnobTests):
+    knob = FORWARD
+    accepted = {"whole": "whole", "cached_decode": "cached_decode", "chunked_prefill": "chunked_prefill"}
+    refused = ("decode", None, 1)
+
+
+class TestPrefillChunkKnob(KnobTests):
+    knob = PREFILL_CHUNK
+    accepted = {1: 1, 64: 64, None: None}
+    refused = (0, "64", True)
+
+
+class TestRolloutPrefillChunkKnob(TestPrefillChunkKnob):
+    knob = ROLLOUT_PREFILL_CHUNK
 
 
 def _operators(scorer):
@@ -69,6 +113,17 @@ class TestTorchScorer(ScorerTests):
 
 class TestTorchScorerPaddingLeft(TestTorchScorer):
     settings = {"batch_size": 8, "micro_size": 2, "padding_side": "left"}
+
+
+class TestTensorParallelScorer(TestTorchScorer):
+    """The plan of a single rank, which needs no launcher."""
+
+    def make_scorer(self):
+        pytest.importorskip("accelerate", reason="accelerate is not installed")
+        return TensorParallelScorer()
+
+    def spec(self, folder):
+        return evolve(super().spec(folder), engine={"dtype": "float32", "tensor_parallel": 1, "device": "cpu"})
 
 
 class _Materializes(MaterializerTests):

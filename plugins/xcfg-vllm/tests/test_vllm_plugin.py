@@ -45,6 +45,44 @@ class TestMaxModelLen(KnobTests):
     refused = (0, True)
 
 
+class TestKvCacheBlocks(TestMaxModelLen):
+    knob = OWN["vllm.kv_cache_blocks"]
+
+
+class TestMaxNumBatchedTokens(TestMaxModelLen):
+    knob = OWN["vllm.max_num_batched_tokens"]
+
+
+class TestExecutorBackend(KnobTests):
+    knob = OWN["vllm.executor_backend"]
+    accepted = {"mp": "mp", "uni": "uni"}
+    refused = ("ray", None, 1)
+
+
+class TestFrontend(KnobTests):
+    knob = OWN["vllm.frontend"]
+    accepted = {"offline": "offline", "server": "server"}
+    refused = ("http", None, False)
+
+
+class TestLora(KnobTests):
+    knob = OWN["vllm.lora"]
+    accepted = {"adapters/one": "adapters/one", None: None}
+    refused = (1, True)
+
+
+class TestMinP(KnobTests):
+    knob = OWN["vllm.min_p"]
+    accepted = {0: 0.0, 0.1: 0.1, 1: 1.0}
+    refused = (-0.1, 1.5, float("nan"), None, "0.1")
+
+
+class TestPrefixCacheState(KnobTests):
+    knob = OWN["vllm.prefix_cache_state"]
+    accepted = {"warm": "warm", "cold": "cold", None: None}
+    refused = ("off", True)
+
+
 def test_every_knob_can_be_applied_and_read_back() -> None:
     declared = {item.knob for item in MATERIALIZERS if not item.inapplicable}
     assert declared == set(READERS)

@@ -17,6 +17,7 @@ from attrs import evolve, field, frozen
 
 from xcfg.cli.commit import commit_run
 from xcfg.cli.executing import judged
+from xcfg.model.case import SideConfig
 from xcfg.model.scorer import Launch, MaterializerDescriptor, ScorerDescriptor
 from xcfg.planner.build import build_plan
 from xcfg.planner.load import load_experiment
@@ -25,7 +26,7 @@ from xcfg.plugin.registry import Registry, load_registry
 from xcfg.runner.execute import execute
 from xcfg.runner.options import RunOptions
 from xcfg.runner.report import RunReport
-from xcfg.testing.gated import GO, MARKS
+from xcfg.testing.gated import GO, MARKS, VARIABLES
 
 GRID: Mapping[str, Any] = MappingProxyType(
     {
@@ -53,6 +54,10 @@ class GatedRegistry(Registry):
         if id == "testing.fake":
             return evolve(found, launch=Launch.ELASTIC, world_size_knob="training.world_size")
         return found
+
+    def process_environment(self, side: SideConfig) -> dict[str, str]:
+        """Also those that the gated scorer looks for."""
+        return {**super().process_environment(side), **VARIABLES}
 
     def materializer(self, knob: str, scorer: str) -> MaterializerDescriptor | None:
         """Any number of ranks is supported."""

@@ -17,6 +17,7 @@ from xcfg.model.scorer import Role
 from xcfg.plugin.executor import Ended, Ending, Executor, Job
 from xcfg.plugin.target import load_target
 from xcfg.runner.events import SideSealed
+from xcfg.runner.report import RunReport
 from xcfg.testing.elsewhere import ExecutorWorld, executor_world
 from xcfg.testing.gated import GO
 
@@ -122,7 +123,8 @@ class ExecutorTests:
                 waiting.append(not (world.home / GO).exists())
 
         with self._meanwhile(world, lambda: waiting):
-            world.run(tmp_path / "out", executor, axes=_TWO_SIDES, on_event=note, jobs=1)
+            report = world.run(tmp_path / "out", executor, axes=_TWO_SIDES, on_event=note, jobs=1)
+        assert waiting, f"no side run came at all: {_told(executor, report)}"
         assert waiting[0], "nothing came before the launch had ended"
 
     def test_the_exit_code_is_told(
@@ -131,7 +133,7 @@ class ExecutorTests:
         """A process killed by signal 9 has exited with 137; that is no lost machine and no success."""
         monkeypatch.setattr(world.registry, "targets", {"fake": "xcfg.testing.failing:Killed"})
         report = world.run(tmp_path / "out", executor, jobs=1)
-        assert executor.endings, "no launch came to its end"
+        assert executor.endings, f"no launch came to its end: {_told(executor, report)}"
         assert {(ended.ending, ended.code) for ended in executor.endings} == {(Ending.EXITED, _KILLED)}
         assert all(run.failure is not None for run in report.sides.values())
 
@@ -139,17 +141,19 @@ class ExecutorTests:
         """At once, also while the engine scores, and no process is left when ``run`` returns."""
         world.shut()
         with self._meanwhile(world, world.marks, executor.stop.set, lambda: executor.ended(Ending.STOPPED)):
-            world.run(tmp_path / "out", _Emptied(executor, world), axes=_TWO_SIDES, jobs=1)
-        assert executor.ended(Ending.STOPPED), f"the launches ended with {executor.endings}"
+            report = world.run(tmp_path / "out", _Emptied(executor, world), axes=_TWO_SIDES, jobs=1)
+        assert world.marks(), f"the engine never began to score: {_told(executor, report)}"
+        assert executor.ended(Ending.STOPPED), _told(executor, report)
 
     def test_limits_are_kept(self, world: ExecutorWorld, executor: Observed, tmp_path: Path) -> None:
         """A launch that scores for longer than it may is ended and said to have run out of time."""
         world.shut()
         limit = 2.0
         with self._meanwhile(world, world.marks, then=lambda: executor.ended(Ending.TIMEOUT)):
-            world.run(tmp_path / "out", _Emptied(executor, world), axes=_TWO_SIDES, jobs=1, timeout=limit)
+            report = world.run(tmp_path / "out", _Emptied(executor, world), axes=_TWO_SIDES, jobs=1, timeout=limit)
+        assert world.marks(), f"the engine never began to score: {_told(executor, report)}"
         found = executor.ended(Ending.TIMEOUT)
-        assert found, f"the launches ended with {executor.endings}"
+        assert found, _told(executor, report)
         assert found[0].seconds > limit
 
     def test_a_lost_machine_is_told_apart(self, world: ExecutorWorld, executor: Observed, tmp_path: Path) -> None:
@@ -157,7 +161,7 @@ class ExecutorTests:
         world.shut()
         with self._meanwhile(world, world.marks, lambda: self.lose_machine(executor.inner, world)):
             report = world.run(tmp_path / "out", executor, axes=_TWO_SIDES, jobs=1)
-        assert len(executor.ended(Ending.LOST)) == 1, f"the launches ended with {executor.endings}"
+        assert len(executor.ended(Ending.LOST)) == 1, _told(executor, report)
         assert [run.failure for run in report.sides.values() if run.failure] == []
         assert len(list((tmp_path / "out").glob("sides/*/attempt-*"))) == len(report.sides)
 
@@ -169,6 +173,12 @@ class ExecutorTests:
         then: Callable[[], object] = lambda: True,
     ) -> _Meanwhile:
         return _Meanwhile(when=when, act=act, then=then, after=world.go, patience=self.patience)
+
+
+def _told(executor: Observed, report: RunReport) -> str:
+    """How the launches ended, and what is said of side runs that have no result."""
+    failed = [str(run.failure) for run in report.sides.values() if run.failure]
+    return f"the launches ended with {executor.endings}, and the side runs without a result say {failed}"
 
 
 class _Emptied:

@@ -9,12 +9,14 @@ from pathlib import Path
 from attrs import evolve
 
 from xcfg.model.sample import TokenBatch
-from xcfg.plugin.protocols import Scored, ScoreRequest
+from xcfg.plugin.protocols import Scored, ScoreRequest, ScorerSpec
 from xcfg.testing.fakes import FakeScorer
 from xcfg.testing.reshape import keep_rows
 
 GO = "go"
 MARKS = "marks"
+VARIABLES = {"XCFG_TESTING_GATE": "set by the launch"}
+"""What a launch of :class:`Gated` sets for its processes; no machine has it by itself."""
 _TICK_S = 0.02
 
 
@@ -26,6 +28,12 @@ class Gated(FakeScorer):
     """
 
     _sides = 0
+
+    def open(self, spec: ScorerSpec) -> None:
+        """As the fake scorer does. Raises RuntimeError where a variable of the launch is not in force."""
+        if absent := {name for name, value in VARIABLES.items() if os.environ.get(name) != value}:
+            raise RuntimeError(f"the launch sets {', '.join(sorted(absent))}, which this process does not have")
+        super().open(spec)
 
     def score(self, batch: TokenBatch, request: ScoreRequest) -> Scored:
         """As the fake scorer does, once it may."""

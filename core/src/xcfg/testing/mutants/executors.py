@@ -8,6 +8,7 @@ from collections.abc import Callable
 from attrs import evolve
 
 from xcfg.plugin.executor import Ended, Ending, Executor, Job
+from xcfg.runner.environment import LAUNCH
 
 _FOR_EVER = 1e6
 
@@ -41,11 +42,11 @@ class NoSlots(ExecutorMutant):
 
 
 class VariablesIgnored(ExecutorMutant):
-    """Starts the processes without the variables that the launch sets."""
+    """Starts the processes without the variables that the launch sets, but for the one that marks them."""
 
     def run(self, job: Job, watch: Callable[[], object], stop: threading.Event) -> Ended:
         """Drop them."""
-        return super().run(evolve(job, environment={}), watch, stop)
+        return super().run(evolve(job, environment={LAUNCH: job.environment[LAUNCH]}), watch, stop)
 
 
 class ResultsAtTheEnd(ExecutorMutant):

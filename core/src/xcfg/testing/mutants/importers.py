@@ -100,7 +100,7 @@ class LengthsRepaired(ImporterMutant):
 
 
 class PaddingGuessed(ImporterMutant):
-    """Takes trailing logprobs of -0.75 and more for padding: no layout declares that."""
+    """Takes trailing logprobs of -1.0 and more for padding: no layout declares that."""
 
     def spoil(self, record: Record) -> Record:
         """Trim what looks like nothing."""
@@ -160,12 +160,16 @@ class RowsChanged(ImporterMutant):
     """Scales the logprobs where they are, for whoever reads the row next."""
 
     def records(self, rows: Iterable[Row], role: Role) -> Iterator[Record]:
-        """Spoil the arrays of a row once its records are given."""
-        for row in rows:
-            yield from list(self.inner.records([row], role))
-            for value in row.fields.values():
-                if isinstance(value, np.ndarray) and value.dtype.kind == "f":
-                    value *= 2
+        """Spoil the arrays of a row when the next one is asked for."""
+        yield from self.inner.records(_spoilt(rows), role)
+
+
+def _spoilt(rows: Iterable[Row]) -> Iterator[Row]:
+    for row in rows:
+        yield row
+        for value in row.fields.values():
+            if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+                value *= 2
 
 
 IMPORTER_MUTANTS: tuple[type[ImporterMutant], ...] = (
