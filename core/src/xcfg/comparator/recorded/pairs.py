@@ -119,6 +119,13 @@ class StoredPairs:
             **{name: self._read(name, *span) for name in _COLUMNS},
         )
 
+    def column(self, name: str, numbers: np.ndarray) -> np.ndarray:
+        """``rollout``, ``train``, ``position`` or ``token`` of ascending rows, one row after the other."""
+        if not len(numbers):
+            return np.zeros(0, dtype=self.dtypes[name])
+        lengths = self.rows["length"]
+        return self._read(name, (np.cumsum(lengths) - lengths)[numbers], lengths[numbers])
+
     def by_rank(self) -> Iterator[tuple[tuple[int, int], StoredPairs]]:
         """The rows of each (rollout rank, training rank), replicas included, by rank."""
         ranks = np.stack([self.rows["rollout_rank"], self.rows["train_rank"]])
