@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
 
 import pytest
 
 from xcfg.cli.entry import main
+from xcfg.testing.distributions import write_distribution
 
 GREET = """
 import click
@@ -84,3 +87,14 @@ def test_a_command_that_cannot_be_had_is_a_plugin_error(install, call, name, sou
     code, _, err = call(name)
     assert code == 4
     assert "xcfg-broken" in err
+
+
+def test_a_backport_that_reads_metadata_instead_of_the_standard_library_changes_nothing(tmp_path) -> None:
+    """``importlib_metadata`` takes over on import: dask and others import it, and its classes are its own."""
+    pytest.importorskip("importlib_metadata")
+    write_distribution(tmp_path, "xcfg-greeter", GREET, commands=["greet"])
+    program = "import importlib_metadata; from xcfg.cli.entry import main; main(['greet', 'you'])"
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    line = [sys.executable, "-c", program]
+    done = subprocess.run(line, capture_output=True, text=True, env=environment, check=False)
+    assert (done.returncode, done.stdout) == (0, "hello you\n"), done.stderr

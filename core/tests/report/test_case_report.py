@@ -36,7 +36,7 @@ def test_provenance_tells_what_has_no_meaning_and_what_was_left_to_the_engine() 
     }
     out = io.StringIO()
     screen = Console(file=out, width=160, no_color=True)
-    print_case(screen, {"case": case, "tokens": [], "fake": False}, per_rank=False)
+    print_case(screen, {"case": case, "tokens": [], "differences": [], "fake": False}, per_rank=False)
     lines = {line.split()[0]: line.split() for line in out.getvalue().splitlines() if line.strip()}
     assert lines["layout.padding_side"][2:5] == ["-", "-", "-"]
     assert lines["rollout.attention_backend"][2:6] == ["engine's", "choice", "CPU_ATTN", "CPU_ATTN"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from xcfg.errors import PluginError
-from xcfg.plugin.entries import entry_points, name_of
+from xcfg.plugin.entries import Unreadable, entry_points, name_of
 
 if TYPE_CHECKING:
     from xcfg.cli.session import Session
@@ -27,7 +27,7 @@ def command_entries(session: Session, reserved: Container[str]) -> Mapping[str, 
     usable = {info.distribution for info in session.inventory() if info.state is PluginState.AVAILABLE}
     found: dict[str, list[EntryPoint]] = {}
     for entry in entry_points(group=GROUP):
-        if not isinstance(entry, EntryPoint) or entry.dist is None or entry.name in reserved:
+        if isinstance(entry, Unreadable) or entry.dist is None or entry.name in reserved:
             continue
         if name_of(entry.dist) in usable:
             found.setdefault(entry.name, []).append(entry)

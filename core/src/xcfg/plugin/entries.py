@@ -28,7 +28,8 @@ class Unreadable:
 def entry_points(*, group: str) -> Iterator[EntryPoint | Unreadable]:
     """The entry points of a group. The first distribution of a name on the path counts, as for an import.
 
-    ``importlib.metadata.entry_points`` raises where one distribution's file is broken, whoever asks for what.
+    ``importlib.metadata.entry_points`` raises where one distribution's file is broken, whoever asks for what. Where
+    something has imported the backport ``importlib_metadata``, they are of its class and not of the standard library's.
     """
     seen = set()
     for distribution in distributions():
