@@ -131,6 +131,12 @@ def mutation(session: nox.Session) -> None:
 
 
 @nox.session
+def scenarios(session: nox.Session) -> None:
+    """How well the diagnosis names faults: fresh instances of every scenario, confusion matrix and rates."""
+    _python(session, "tests/scenarios/run.py", *session.posargs)
+
+
+@nox.session
 def lint(session: nox.Session) -> None:
     """Style and formatting."""
     _python(session, "-m", "ruff", "check", ".")
