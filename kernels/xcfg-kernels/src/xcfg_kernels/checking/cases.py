@@ -12,6 +12,10 @@ SCALES = {"ordinary logits": 4.0, "small logits": 1e-3, "large logits": 12.0}
 """Standard deviation of the logits of each case, in nats. The contract's limits are absolute: no float32 far below -64
 could keep the one of its dtype."""
 PEAK = "one dominant logit"
+FAR = "logits far from zero"
+AWAY = 100.0
+"""How far, in nats, up and down: exp overflows float32 above 88.7 and is 0 below -103, and float32 still resolves 8e-6
+there."""
 
 
 def cases(request: KernelRequest, rows: int) -> Iterator[tuple[str, torch.Tensor, torch.Tensor]]:
@@ -21,6 +25,10 @@ def cases(request: KernelRequest, rows: int) -> Iterator[tuple[str, torch.Tensor
     logits, targets = logits_and_targets(request, rows, 1.0, seed=len(SCALES))
     logits[:, logits.shape[1] // 2] = 40.0
     yield PEAK, logits, targets
+    logits, targets = logits_and_targets(request, rows, 1.0, seed=len(SCALES) + 1)
+    logits[0::2] += AWAY
+    logits[1::2] -= AWAY + 10.0
+    yield FAR, logits, targets
 
 
 def logits_and_targets(request: KernelRequest, rows: int, scale: float, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
