@@ -14,6 +14,8 @@ from xcfg.testing.scenarios.processors import seen_before
 from xcfg.testing.scenarios.storage import kept_in
 from xcfg.testing.scenarios.supports import min_p, top_k, top_p
 
+pytestmark = pytest.mark.full  # minutes on a busy machine
+
 SMALL = Shape(rows=12, tokens=600, vocabulary=100, dtype="float32")
 NAMES = """shift pairing boundary-end boundary-start truncated left-padding packed-positions length stale-tail
 stale-weights steps-growth temperature kept-mass processed monotone stale-prefix block constant-offset padded-zero
