@@ -13,8 +13,7 @@ from xcfg.runner.artifacts import attempt
 
 def difference_documents(folder: Path, outcome: CaseOutcome) -> list[Json]:
     """The differences of a case, the likeliest to matter first; none where a side has no result."""
-    sides = [_surrounding(folder, side) for side in (outcome.rollout, outcome.training)]
-    rollout, training = sides
+    rollout, training = (_surrounding(folder, side) for side in (outcome.rollout, outcome.training))
     if rollout is None or training is None:
         return []
     return [unstructure(item) for item in differences(rollout, training)]

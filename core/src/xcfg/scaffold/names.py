@@ -59,9 +59,7 @@ def new_names(name: str) -> Names:
     if name in (*CORE_PREFIXES, *KINDS, CORE, "builtin", "testing"):
         raise InvalidInput(f"{name!r} is a word of xcfg itself", where="NAME", hint=another)
     if name in own_plugins():
-        raise InvalidInput(
-            f"{_PREFIX}{name} is a distribution of this project", where="NAME", hint="choose another name"
-        )
+        raise InvalidInput(f"{_PREFIX}{name} is a distribution of this project", where="NAME", hint=another)
     found = Names(name=name)
     _refuse_installed(found)
     return found

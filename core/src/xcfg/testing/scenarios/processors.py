@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from xcfg.testing.scenarios.draft import Draft
@@ -19,18 +21,22 @@ def _ids(draft: Draft, count: int) -> np.ndarray:
     return ids
 
 
+def _adding(ids: np.ndarray, amount: np.float32) -> Callable[[np.ndarray], np.ndarray]:
+    def biased(logits: np.ndarray) -> np.ndarray:
+        result = logits.copy()
+        result[:, ids] += amount
+        return result
+
+    return biased
+
+
 @scenario("processed-bias", "processed", cause=("S3",))
 def bias(draft: Draft) -> None:
     """A few ids are off by much, all others by little: a logit bias is in the engine's logprobs."""
     ids = _ids(draft, int(draft.pick(1, 2, 3)))
     amount = np.float32(draft.pick(-1, 1) * max(0.3, nats(draft, 20, 4.0)))
     draft.facts["amount"] = amount
-
-    def biased(logits: np.ndarray) -> np.ndarray:
-        result = logits.copy()
-        result[:, ids] += amount
-        return result
-
+    biased = _adding(ids, amount)
     draft.sampler.append(biased)
     draft.rollout.transforms.append(biased)
 
@@ -41,12 +47,7 @@ def bias_training(draft: Draft) -> None:
     ids = _ids(draft, 2)
     amount = np.float32(draft.pick(-2, -1, 1, 2))
     draft.facts["amount"] = amount
-
-    def biased(logits: np.ndarray) -> np.ndarray:
-        result = logits.copy()
-        result[:, ids] += amount
-        return result
-
+    biased = _adding(ids, amount)
     draft.sampler.append(biased)
     draft.training.transforms.append(biased)
 
@@ -104,11 +105,7 @@ def order(draft: Draft) -> None:
     """
     ids, keep = _ids(draft, 3), min_p(0.1)
     amount = np.float32(draft.pick(2, 3))
-
-    def biased(logits: np.ndarray) -> np.ndarray:
-        result = logits.copy()
-        result[:, ids] += amount
-        return result
+    biased = _adding(ids, amount)
 
     def before(logits: np.ndarray) -> np.ndarray:
         return np.where(keep(biased(draft.rollout.raw)), biased(logits), -np.inf)
